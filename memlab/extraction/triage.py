@@ -1,0 +1,107 @@
+"""Triage: which IT category a conversation belongs to, and whether it holds anything worth learning."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memlab.extraction.layout import quoted_spans
+from memlab.models.embeddings import Encoder
+from memlab.records import Conversation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Triage", "opening", "own_words", "triage", "triage_features"]
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """The category with its probability, and the probability that nothing can be learned from the conversation."""
+
+    category: str
+    probability: float
+    low_value: bool
+    low_value_probability: float
+
+
+def own_words(text: str) -> str:
+    """A message without the mails that it quotes."""
+    spans, out, last = quoted_spans(text), [], 0
+    for start, end in spans:
+        out.append(text[last:start])
+        last = end
+    return "".join([*out, text[last:]]).strip()
+
+
+def opening(conversation: Conversation) -> str:
+    """What the user said first: their own words up to the first reply, whole turns only; empty if no user speaks."""
+    said: list[str] = []
+    for turn in conversation.turns:
+        if turn.role == "user":
+            said.append(own_words(turn.text))
+        elif said:
+            break
+    return "\n".join(s for s in said if s)
+
+
+def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.float32]:
+    """The vector of the opening, the vector of all that the user says, and four counts on a log scale; shape (772,)."""
+    user = "\n".join(own_words(t.text) for t in conversation.turns if t.role == "user")
+    vectors = encoder.encode([opening(conversation) or " ", user or " "])
+    counts = [
+        len(re.findall(r"\w+", user)),
+        len(conversation.turns),
+        sum(t.role == "tool" for t in conversation.turns),
+        sum(len(re.findall(r"\w+", t.text)) for t in conversation.turns if t.role == "agent"),
+    ]
+    return np.concatenate([vectors[0], vectors[1], np.log1p(np.array(counts, np.float32))])
+
+
+@cache
+def _weights() -> dict[str, Any]:
+    data = (resources.files("memlab.extraction") / "triage.npz").read_bytes()
+    with np.load(io.BytesIO(data)) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float = 0.45) -> Triage:
+    """Classify a conversation.
+
+    Parameters
+    ----------
+    conversation : Conversation
+        A category that it already names is kept, with probability 1.
+    encoder : Encoder
+        all-MiniLM-L6-v2, which the shipped weights were trained on.
+    unsure_below : float
+        Below this probability the category is ``"other"``.
+
+    Returns
+    -------
+    Triage
+        A conversation in which no user says a word is always of low value: what only an agent or a tool wrote (a
+        nightly summary, say) is no evidence.
+    """
+    if not re.search(r"\w", opening(conversation)):
+        return Triage(conversation.category or OTHER, 1.0, True, 1.0)
+    w, x = _weights(), triage_features(conversation, encoder)
+    scores = w["category_w"] @ x[:768] + w["category_b"]
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    best = int(p.argmax())
+    low = float(1 / (1 + np.exp(-(w["low_w"] @ x + w["low_b"]))))
+    name, probability = str(w["names"][best]), round(float(p[best]), 4)
+    if conversation.category is not None:
+        name, probability = conversation.category, 1.0
+    elif probability < unsure_below:
+        name = OTHER
+    return Triage(name, probability, low >= 0.5, round(low, 4))

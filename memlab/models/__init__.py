@@ -1,0 +1,1 @@
+"""The ways to ask a model: sentence vectors, token counts, chat, prompt files."""

@@ -1,0 +1,29 @@
+"""Counting tokens without a network: the encoder's own WordPiece tokenizer."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from memlab.models.embeddings import load_tokenizer
+
+__all__ = ["count_tokens"]
+
+
+@cache
+def _tokenizer() -> Any:
+    return load_tokenizer(truncate=False)
+
+
+@cache
+def _count_line(line: str) -> int:
+    return len(_tokenizer().encode(line, add_special_tokens=False).ids)
+
+
+def count_tokens(text: str) -> int:
+    """WordPiece tokens of the text (white space counts nothing), the unit of every budget in memlab.
+
+    >>> count_tokens("restart the print spooler")
+    5
+    """
+    return sum(_count_line(line) for line in text.splitlines())
