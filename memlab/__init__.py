@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memlab.graph import SkillGraph as SkillGraph
     from memlab.learning import forget as forget
     from memlab.learning import learn as learn
-    from memlab.recall import recall as recall
+    from memlab.recalling import recall as recall
     from memlab.records import Conversation as Conversation
     from memlab.records import Proposal as Proposal
     from memlab.records import Turn as Turn
@@ -39,7 +39,7 @@ _HOME = {
     "forget": "memlab.learning",
     "learn": "memlab.learning",
     "read_conversations": "memlab.corpus",
-    "recall": "memlab.recall",
+    "recall": "memlab.recalling",
     "render_skill": "memlab.rendering",
     "same_entry": "memlab.curation.decide",
     "why": "memlab.explaining",

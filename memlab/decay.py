@@ -1,16 +1,21 @@
-"""Pure weight arithmetic: what a set of evidence is worth at a given moment. Every formula of memlab's weights is here."""
+"""Pure weight arithmetic: what a set of evidence is worth at a moment. Every formula of memlab's weights is here."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from math import log1p
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from math import fsum, log1p
 
+from memlab.errors import InputError
 from memlab.records import Evidence
 
-__all__ = ["DEFAULT", "WeightRule", "age_factor", "credit", "success_rate", "weight"]
+__all__ = ["DEFAULT", "WeightRule", "age_factor", "credit", "success_rate", "vote_order", "weight"]
+
+DAY = 86400.0
+_RANK = {"failed": 0, "claimed": 1, "inferred": 2, "confirmed": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,7 @@ class WeightRule:
     failed : float
         What one conversation in which the link did not hold takes away (as a share of `confirmed`).
     per_requester_day : float
-        The most that one requester can add to one link on one (UTC) day.
+        The most that one requester can add to one link, or take from it, on one (UTC) day.
     """
 
     half_life_days: float = 120.0
@@ -41,6 +46,10 @@ class WeightRule:
     workaround: float = 0.5
     failed: float = 0.75
     per_requester_day: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.half_life_days > 0 and 0 <= self.floor <= 1 and self.per_requester_day > 0):
+            raise InputError(f"half_life_days and per_requester_day must be > 0 and floor in [0, 1], not {self}")
 
 
 DEFAULT = WeightRule()
@@ -67,15 +76,21 @@ def credit(evidence: Evidence, rule: WeightRule = DEFAULT) -> float:
     """What one conversation says about a link before ageing; negative if the link failed there."""
     if evidence.verification == "failed":
         return -rule.failed * rule.confirmed
-    worth = {"confirmed": rule.confirmed, "inferred": rule.inferred, "claimed": rule.claimed}[evidence.verification]
-    return worth * (rule.workaround if evidence.workaround else 1.0)
+    worth: float = getattr(rule, evidence.verification)
+    return worth * rule.workaround if evidence.workaround else worth
+
+
+def vote_order(evidence: Evidence) -> tuple[int, bool]:
+    """Which of two votes of one conversation counts: the better verified one, and a fix before a workaround."""
+    return _RANK[evidence.verification], not evidence.workaround
 
 
 def weight(evidence: Iterable[Evidence], at: datetime, rule: WeightRule = DEFAULT) -> float:
     """The weight of a link at a moment: ``log(1 + max(0, sum of aged credits))``, rounded to 12 digits.
 
     It depends on the set of evidence and on `at` alone: nothing is stored, so nothing can decay twice. Each
-    conversation votes once (its best verification), one requester is capped per day, growth is logarithmic.
+    conversation votes once (its best verification), one requester is capped per day, growth is logarithmic. Sums are
+    exact before rounding (`math.fsum`), so the order of the evidence can't show.
 
     Parameters
     ----------
@@ -89,24 +104,26 @@ def weight(evidence: Iterable[Evidence], at: datetime, rule: WeightRule = DEFAUL
     >>> round(weight([Evidence("c1", now, "confirmed")], now), 3)
     0.693
     """
-    votes: dict[str, tuple[float, Evidence]] = {}
-    for e in sorted(evidence, key=lambda e: (e.conversation, e.verification, e.workaround)):
-        worth = credit(e, rule)
-        if e.conversation not in votes or worth > votes[e.conversation][0]:
-            votes[e.conversation] = (worth, e)
-    gain: dict[tuple[str, str], list[float]] = defaultdict(list)
-    loss: list[float] = []
-    for worth, e in votes.values():
-        aged = worth * age_factor((at - e.at).total_seconds() / 86400.0, rule)
-        if worth < 0:
-            loss.append(aged)
+    votes: dict[str, Evidence] = {}
+    for e in evidence:
+        if e.conversation not in votes or vote_order(e) > vote_order(votes[e.conversation]):
+            votes[e.conversation] = e
+    total: list[float] = []
+    capped: dict[tuple[str, date], list[float]] = defaultdict(list)
+    for e in votes.values():
+        aged = credit(e, rule) * age_factor((at - e.at).total_seconds() / DAY, rule)
+        if e.requester is None:
+            total.append(max(-rule.per_requester_day, min(aged, rule.per_requester_day)))
         else:
-            who = e.requester or f"\x00{e.conversation}"
-            gain[who, e.at.astimezone(UTC).date().isoformat()].append(aged)
-    total = sum(sorted(min(sum(sorted(g)), rule.per_requester_day) for g in gain.values())) + sum(sorted(loss))
-    return round(log1p(max(0.0, total)), 12)
+            capped[e.requester, e.at.astimezone(UTC).date()].append(aged)
+    most = rule.per_requester_day
+    for same in capped.values():
+        total.append(min(fsum(x for x in same if x > 0), most))
+        total.append(max(fsum(x for x in same if x < 0), -most))
+    return round(log1p(max(0.0, fsum(total))), 12)
 
 
+@lru_cache(maxsize=4096)
 def success_rate(worked: int, failed: int, *, level: float = 0.95) -> tuple[float, float, float]:
     """How often a solution works: posterior mean and equal-tailed interval under a Beta(1, 1) prior.
 

@@ -60,16 +60,30 @@ class StaleBankError(BankError):
     """Another process changed the bank since it was read."""
 
 
-class ExtractionError(MemlabError):
-    """A conversation could not be read into proposals; it stays pending."""
+class _ReplyError(MemlabError):
+    """An error that may be about a model's reply.
+
+    Attributes
+    ----------
+    raw : str
+        The reply (or its beginning), for people to look at; empty if there was none.
+    """
+
+    def __init__(self, *args: object, raw: str = "") -> None:
+        super().__init__(*args)
+        self.raw = raw
 
 
-class CurationError(MemlabError):
-    """An operation that the curator may not do."""
+class ExtractionError(_ReplyError):
+    """A conversation could not be read into proposals; it stays pending. `raw` holds the model's reply, if any."""
 
 
-class ModelError(MemlabError):
-    """An embedder or a model endpoint failed."""
+class CurationError(_ReplyError):
+    """An operation that the curator may not do. `raw` holds the model's reply, if any."""
+
+
+class ModelError(_ReplyError):
+    """An embedder or a model endpoint failed. `raw` holds what the server sent last, if anything."""
 
 
 class RecallError(MemlabError):

@@ -14,7 +14,9 @@ from memlab.graph import Entry, SkillGraph
 __all__ = ["why"]
 
 
-def why(bank: Bank, entry: str, *, category: str | None = None, at: datetime | str | None = None) -> list[dict[str, Any]]:
+def why(
+    bank: Bank, entry: str, *, category: str | None = None, at: datetime | str | None = None
+) -> list[dict[str, Any]]:
     """Everything that an entry rests on: its wordings, evidence, quotes, links, operations and people's decisions.
 
     Parameters
@@ -39,7 +41,9 @@ def why(bank: Bank, entry: str, *, category: str | None = None, at: datetime | s
         If there is none.
     """
     names = [category] if category is not None else bank.categories()
-    found = [_explain(bank, graph, e) for graph in (bank.graph(n, at=at) for n in names) for e in _matching(graph, entry)]
+    found = [
+        _explain(bank, graph, e) for graph in (bank.graph(n, at=at) for n in names) for e in _matching(graph, entry)
+    ]
     if not found:
         raise InputError(f"no entry {entry!r} in the memory of {bank.customer}; give an id, a title or a wording")
     return found
@@ -68,7 +72,9 @@ def _explain(bank: Bank, graph: SkillGraph, entry: Entry) -> dict[str, Any]:
                 "verification": e.verification,
                 "workaround": e.workaround,
                 "quotes": [
-                    {"turn": turn, "quote": quote} for (who, _), (_, turn, quote) in sorted(entry.wordings.items()) if who == c
+                    {"turn": turn, "quote": quote}
+                    for (who, _), (_, turn, quote) in sorted(entry.wordings.items())
+                    if who == c
                 ],
             }
             for c, e in sorted(entry.evidence.items(), key=lambda item: (item[1].at, item[0]))
@@ -82,11 +88,19 @@ def _explain(bank: Bank, graph: SkillGraph, entry: Entry) -> dict[str, Any]:
             for b, w in graph.targets(entry.id)
         ],
         "operations": [
-            {"op": o.op, "conversation": o.conversation, "text": o.text, "reason": o.reason, "features": dict(o.features)}
+            {
+                "op": o.op,
+                "conversation": o.conversation,
+                "text": o.text,
+                "reason": o.reason,
+                "features": dict(o.features),
+            }
             for o in bank.operations(graph.category)
             if o.entry == entry.id
         ],
         "decisions": [
-            d for d in bank.decisions(graph.category) if d.kind == entry.kind and {normal_key(d.a), normal_key(d.b)} & keys
+            d
+            for d in bank.decisions(graph.category)
+            if d.kind == entry.kind and {normal_key(d.a), normal_key(d.b)} & keys
         ],
     }

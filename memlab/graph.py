@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from memlab.decay import DEFAULT, WeightRule, weight
+from memlab.decay import DEFAULT, WeightRule, success_rate, vote_order, weight
 from memlab.errors import CurationError
 from memlab.operations import Operation
 from memlab.records import Evidence, Kind
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "SkillGraph", "fold"]
 
-_NEXT: Mapping[Kind, Kind] = {"symptom": "cause", "cause": "solution"}
+_NEXT: Mapping[str | None, Kind] = {"symptom": "cause", "cause": "solution"}
 Edge = tuple[str, str]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,7 +30,18 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Entry:
     """A symptom, root cause or solution, with every wording and conversation that it rests on.
 
-    `wordings` maps conversation and case to (text, turn, quote); `evidence` maps conversation to its vote.
+    Attributes
+    ----------
+    name : str or None
+        The title that a person gave.
+    stated : bool
+        False for a placeholder that nobody put into words ("unknown cause of …").
+    wordings : dict of (conversation id, number) to (text, turn, quote)
+        A conversation that says it in several ways has several, numbered from 0.
+    evidence : dict of conversation id to Evidence
+        One vote a conversation; one that failed says that the entry was tried and did not help.
+    edits : dict of conversation id to str
+        Titles that the curator gave on reading these conversations; the last one holds.
     """
 
     id: str
@@ -39,13 +50,19 @@ class Entry:
     stated: bool = True
     wordings: dict[tuple[str, int], tuple[str, int, str]] = field(default_factory=dict)
     evidence: dict[str, Evidence] = field(default_factory=dict)
+    edits: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """The name that a person gave, else the most frequent wording (ties: the shortest, then the first by letter)."""
+        """The name that a person gave, else the curator's last, else the wording of most conversations.
+
+        Ties go to the shortest wording, then to the first by letter.
+        """
         if self.name:
             return self.name
-        counts = Counter(text for text, _, _ in self.wordings.values())
+        if self.edits:
+            return next(reversed(self.edits.values()))
+        counts = Counter(text for _, text in {(c, text) for (c, _), (text, _, _) in self.wordings.items()})
         return min(counts, key=lambda text: (-counts[text], len(text), text))
 
     @property
@@ -57,6 +74,35 @@ class Entry:
     def last_seen(self) -> datetime:
         """When the newest conversation behind it started."""
         return max(e.at for e in self.evidence.values())
+
+    def take(self, op: Operation) -> None:
+        """Take in one conversation's wording and vote."""
+        wording, number = (op.text, op.turn, op.quote), 0
+        while self.wordings.setdefault((op.conversation, number), wording) != wording:
+            number += 1
+        if op.name:
+            self.edits.pop(op.conversation, None)
+            self.edits[op.conversation] = op.name
+        self.evidence[op.conversation] = _better(self.evidence.get(op.conversation), op.evidence)
+
+    def drop(self, conversation: str) -> None:
+        """Take a conversation's wordings and vote out again."""
+        number = 0
+        while self.wordings.pop((conversation, number), None) is not None:
+            number += 1
+        self.edits.pop(conversation, None)
+        self.evidence.pop(conversation, None)
+
+    def until(self, at: datetime, name: str | None) -> Entry | None:
+        """A copy as it stood at a moment; None if it did not exist yet."""
+        evidence = {c: e for c, e in self.evidence.items() if e.at <= at}
+        if not evidence:
+            return None
+        if len(evidence) == len(self.evidence):
+            return Entry(self.id, self.kind, name, self.stated, self.wordings.copy(), evidence, self.edits.copy())
+        wordings = {k: w for k, w in self.wordings.items() if k[0] in evidence}
+        edits = {c: e for c, e in self.edits.items() if c in evidence}
+        return Entry(self.id, self.kind, name, self.stated, wordings, evidence, edits)
 
 
 @dataclass(slots=True)
@@ -78,65 +124,100 @@ class SkillGraph:
     rule: WeightRule = DEFAULT
     entries: dict[str, Entry] = field(default_factory=dict)
     edges: dict[Edge, dict[str, Evidence]] = field(default_factory=dict)
+    _weights: dict[Edge | str, float] = field(default_factory=dict, repr=False, compare=False)
+    _neighbours: tuple[dict[str, list[str]], dict[str, list[str]]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def apply(self, operation: Operation) -> None:
-        """Fold one more operation in.
+        """Fold one more operation in; one that can't be folded changes nothing.
 
         Raises
         ------
         CurationError
             If the operation names an unknown entry, adds one twice, or links the wrong columns.
         """
-        if operation.op == "reject":
+        if not operation.changes_graph:
             return
-        self._write_entry(operation)
+        self._check(operation)
+        if operation.op == "add":
+            self.entries[operation.entry] = Entry(operation.entry, operation.kind, stated=operation.stated)
+        self.entries[operation.entry].take(operation)
         for edge in operation.links:
-            self._check_edge(edge)
             votes = self.edges.setdefault(edge, {})
             votes[operation.conversation] = _better(votes.get(operation.conversation), operation.evidence)
         self.at = max(self.at, operation.at)
+        self._forget_views()
 
-    def _write_entry(self, op: Operation) -> None:
-        entry = self.entries.get(op.entry)
-        if op.op == "add":
+    def retract(self, operations: Iterable[Operation]) -> None:
+        """Take operations out again: all of the last conversations that were folded in."""
+        for op in operations:
+            for edge in op.links:
+                votes = self.edges.get(edge, {})
+                votes.pop(op.conversation, None)
+                if not votes:
+                    self.edges.pop(edge, None)
+            entry = self.entries.get(op.entry) if op.changes_graph else None
             if entry is not None:
-                raise CurationError(f"add: entry {op.entry} exists; reinforce it")
-            entry = self.entries[op.entry] = Entry(op.entry, op.kind, stated=bool(op.quote))
-        elif entry is None or entry.kind != op.kind:
+                entry.drop(op.conversation)
+                if not entry.evidence:
+                    del self.entries[op.entry]
+        self.at = max((e.last_seen for e in self.entries.values()), default=EPOCH)
+        self._forget_views()
+
+    def _forget_views(self) -> None:
+        self._weights.clear()
+        self._neighbours = None
+
+    def _check(self, op: Operation) -> None:
+        entry = self.entries.get(op.entry)
+        if op.op == "add" and entry is not None:
+            raise CurationError(f"add: entry {op.entry} exists; reinforce it")
+        if op.op != "add" and (entry is None or entry.kind != op.kind):
             raise CurationError(f"{op.op}: no {op.kind} {op.entry} in {self.customer}/{self.category}")
-        if op.op == "edit":
-            entry.name = op.text
-        # A failed attempt is no evidence that the entry is worth its place; it only counts on the edge.
-        entry.wordings.setdefault((op.conversation, op.case), (op.text, op.turn, op.quote))
-        entry.evidence[op.conversation] = _better(entry.evidence.get(op.conversation), op.evidence)
+        for edge in op.links:
+            a, b = (op.kind if e == op.entry else self.entries[e].kind if e in self.entries else None for e in edge)
+            if op.entry not in edge or _NEXT.get(a) != b or b is None:
+                raise CurationError(f"a link goes symptom → cause or cause → solution of the entry, not {a} → {b}")
 
-    def _check_edge(self, edge: Edge) -> None:
-        kinds = [self.entries[e].kind if e in self.entries else None for e in edge]
-        if kinds[0] not in _NEXT or _NEXT[kinds[0]] != kinds[1]:
-            raise CurationError(f"a link goes symptom → cause or cause → solution, not {kinds[0]} → {kinds[1]}")
+    def view(
+        self, at: datetime | None = None, rule: WeightRule | None = None, *, names: Mapping[str, str] | None = None
+    ) -> SkillGraph:
+        """The graph as it stood at a moment: evidence after `at` is left out, and entries that then have none.
 
-    def view(self, at: datetime | None = None, rule: WeightRule | None = None) -> SkillGraph:
-        """The graph as it stood at a moment: evidence after `at` is left out, and entries that then have none."""
-        at = at or self.at
-        out = SkillGraph(self.customer, self.category, at, rule or self.rule)
+        Parameters
+        ----------
+        at : datetime, optional
+            The moment; by default that of the newest conversation.
+        rule : WeightRule, optional
+            Other constants for the weights.
+        names : mapping of entry id to str, optional
+            Titles that people gave.
+        """
+        out = SkillGraph(self.customer, self.category, at or self.at, rule or self.rule)
         for id_, entry in self.entries.items():
-            evidence = {c: e for c, e in entry.evidence.items() if e.at <= at}
-            if evidence:
-                wordings = {k: w for k, w in entry.wordings.items() if k[0] in evidence}
-                out.entries[id_] = Entry(id_, entry.kind, entry.name, entry.stated, wordings, evidence)
+            copy = entry.until(out.at, (names or {}).get(id_, entry.name))
+            if copy is not None:
+                out.entries[id_] = copy
         for edge, votes in self.edges.items():
-            kept = {c: e for c, e in votes.items() if e.at <= at}
+            kept = {c: e for c, e in votes.items() if e.at <= out.at}
             if kept:
                 out.edges[edge] = kept
         return out
 
     def weight(self, *edge: str) -> float:
         """Weight of an edge (two ids) or of an entry (one id) at `self.at`, ≥ 0; see `decay.weight`."""
-        if len(edge) == 2:
-            votes = self.edges.get((edge[0], edge[1]), {})
-        else:
-            votes = self.entries[edge[0]].evidence
-        return weight(votes.values(), self.at, self.rule)
+        key: Edge | str = (edge[0], edge[1]) if len(edge) == 2 else edge[0]
+        if key not in self._weights:
+            votes = self.edges.get(key, {}) if isinstance(key, tuple) else self.entries[key].evidence
+            self._weights[key] = weight(votes.values(), self.at, self.rule)
+        return self._weights[key]
+
+    def rate(self, cause: str, solution: str) -> tuple[float, float, float]:
+        """How often a solution mended a cause: posterior mean and 95 % interval; see `decay.success_rate`."""
+        votes = self.edges.get((cause, solution), {}).values()
+        failed = sum(e.verification == "failed" for e in votes)
+        return success_rate(len(votes) - failed, failed)
 
     def of_kind(self, kind: Kind) -> list[Entry]:
         """The entries of one column, heaviest first (ties by id)."""
@@ -145,14 +226,50 @@ class SkillGraph:
 
     def sources(self, target: str) -> list[tuple[Entry, float]]:
         """Entries with an edge into `target`, with the edge's weight, heaviest first."""
-        return self._ranked((a, self.weight(a, b)) for a, b in self.edges if b == target)
+        return self._ranked((a, self.weight(a, target)) for a in self.neighbours()[0].get(target, ()))
 
     def targets(self, source: str) -> list[tuple[Entry, float]]:
         """Entries that an edge from `source` leads to, with the edge's weight, heaviest first."""
-        return self._ranked((b, self.weight(a, b)) for a, b in self.edges if a == source)
+        return self._ranked((b, self.weight(source, b)) for b in self.neighbours()[1].get(source, ()))
 
     def _ranked(self, pairs: Iterable[tuple[str, float]]) -> list[tuple[Entry, float]]:
         return [(self.entries[i], w) for i, w in sorted(pairs, key=lambda p: (-p[1], p[0]))]
+
+    def neighbours(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Ids of the sources of every target, and of the targets of every source, sorted."""
+        if self._neighbours is None:
+            into: dict[str, list[str]] = {}
+            out: dict[str, list[str]] = {}
+            for a, b in sorted(self.edges):
+                into.setdefault(b, []).append(a)
+                out.setdefault(a, []).append(b)
+            self._neighbours = into, out
+        return self._neighbours
+
+    def answers(self, cause: str) -> list[str]:
+        """Ids of the solutions that helped with a cause at least once, sorted."""
+        return [
+            s
+            for s in self.neighbours()[1].get(cause, ())
+            if any(e.verification != "failed" for e in self.edges[cause, s].values())
+        ]
+
+    def limited(self, *, entries: int) -> SkillGraph:
+        """A copy with at most so many entries: the weakest are left out, but never the only answer to something.
+
+        Kept whatever their weight are a cause's only solution that helped, its last symptom, and a cause with such a
+        solution unless each of its symptoms also leads to another one. The copy is larger than asked if only these
+        are left. Nothing is deleted: this is a view, and another limit gives another one.
+
+        Parameters
+        ----------
+        entries : int
+            The most entries of all three columns, ≥ 0.
+        """
+        out, left_out = self.view(), _spared(self, len(self.entries) - entries)
+        out.entries = {i: e for i, e in out.entries.items() if i not in left_out}
+        out.edges = {e: v for e, v in out.edges.items() if not left_out.intersection(e)}
+        return out
 
     @property
     def conversations(self) -> list[str]:
@@ -195,19 +312,51 @@ class SkillGraph:
         return graph
 
 
-_RANK = {"failed": 0, "claimed": 1, "inferred": 2, "confirmed": 3}
+def _spared(graph: SkillGraph, many: int) -> set[str]:
+    """Up to so many entries, weakest first, that are not the only answer to anything, nor the only way to find one."""
+    into, onto = ({i: set(ids) for i, ids in side.items()} for side in graph.neighbours())
+    answers = {e.id: set(graph.answers(e.id)) for e in graph.entries.values() if e.kind == "cause"}
+    gone: set[str] = set()
+
+    def needed(entry: str) -> bool:
+        kind = graph.entries[entry].kind
+        if kind == "solution":
+            return any(answers[c] == {entry} for c in into.get(entry, ()))
+        if kind == "symptom":
+            return any(into[c] == {entry} for c in onto.get(entry, ()))
+        symptoms = into.get(entry, set())
+        return bool(answers[entry]) and not (
+            symptoms and all(any(c != entry and answers[c] for c in onto[s]) for s in symptoms)
+        )
+
+    def leave_out(entry: str) -> None:
+        gone.add(entry)
+        for other in into.pop(entry, set()):
+            onto[other].discard(entry)
+            answers.get(other, set()).discard(entry)
+            if not onto[other] and graph.entries[entry].kind == "cause":
+                gone.add(other)
+        for other in onto.pop(entry, set()):
+            into[other].discard(entry)
+            if not into[other] and graph.entries[entry].kind == "cause":
+                gone.add(other)
+
+    queue = sorted(graph.entries, key=lambda i: (graph.weight(i), i))
+    before = -1
+    while before < len(gone) < many:
+        before = len(gone)
+        for entry in queue:
+            if len(gone) < many and entry not in gone and not needed(entry):
+                leave_out(entry)
+    return gone
 
 
 def _better(old: Evidence | None, new: Evidence) -> Evidence:
     """One conversation, one vote: the better verified one, and of two equal ones the fix before the workaround."""
-    if old is None:
-        return new
-    return max(old, new, key=lambda e: (_RANK[e.verification], not e.workaround))
+    return new if old is None else max(old, new, key=vote_order)
 
 
-def fold(
-    operations: Iterable[Operation], *, customer: str, category: str, rule: WeightRule = DEFAULT
-) -> SkillGraph:
+def fold(operations: Iterable[Operation], *, customer: str, category: str, rule: WeightRule = DEFAULT) -> SkillGraph:
     """The graph that a sequence of operations makes; the same operations always make the same graph.
 
     Raises

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from memlab.bank import Bank
-from memlab.bank.replay import replay
+from memlab.bank.replay import Replayed, can_replay, replay
+from memlab.bank.texts import encode_again, note_encoder, texts_of
 from memlab.curation.curator import Curator, OfflineCurator
+from memlab.curation.evidence import settle
+from memlab.curation.keys import normal_key
+from memlab.curation.resolving import wordings_of
 from memlab.errors import ExtractionError
 from memlab.extraction import Extractor, OfflineExtractor
-from memlab.extraction.triage import opening
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Conversation, Proposal
+from memlab.records import Conversation, Proposal, valid_customer
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LearnReport", "forget", "learn"]
+__all__ = ["LearnReport", "forget", "learn", "rebuild"]
 
-BATCH = 64
-Read = tuple[Conversation, tuple[Proposal, ...], "tuple[str, str] | None", list[str], "NDArray[np.float32]"]
+BATCH = 64  # conversations stored at a time
+Version = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LearnReport:
     other_customers : int
         Conversations passed by because they belong to another customer.
     skipped : tuple of dict
-        Pieces of input that could not be read: file, line, reason.
+        Pieces of input that could not be learned: file, line, reason.
     pending : int
         Conversations that could not be read into proposals; they are kept and tried again.
     operations : dict
@@ -68,6 +68,19 @@ class LearnReport:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A conversation with what was read out of it, and why it could not be read."""
+
+    conversation: Conversation
+    proposals: tuple[Proposal, ...]
+    trouble: tuple[str, str] | None
+
+    @property
+    def texts(self) -> list[str]:
+        return [] if self.trouble else texts_of(self.conversation, self.proposals)
+
+
 def learn(
     bank: Bank,
     conversations: Iterable[Conversation],
@@ -76,7 +89,8 @@ def learn(
     curator: Curator | None = None,
     encoder: Encoder | None = None,
     processes: int = 1,
-    progress: Callable[[int], None] = lambda done: None,
+    batch: int = BATCH,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> LearnReport:
     """Learn conversations into a customer's bank; those of other customers are passed by and counted.
 
@@ -88,13 +102,15 @@ def learn(
     bank : Bank
         Whose memory.
     conversations : iterable of Conversation
-        In any order.
+        In any order. Of several with one id the longest is taken (then the one that goes on last).
     extractor, curator : optional
         By default the offline ones.
     encoder : Encoder, optional
-        Sentence vectors; by default all-MiniLM-L6-v2.
+        Sentence vectors; by default all-MiniLM-L6-v2. If the bank's vectors come from another one, all are made again.
     processes : int
         Reader processes; the result is the same for any number.
+    batch : int
+        Conversations stored at a time; the result is the same for any number.
     progress : callable
         Called with the number of conversations read.
 
@@ -103,123 +119,176 @@ def learn(
     LearnReport
         Learning the same conversations again reports all of them as unchanged.
     """
-    extractor = extractor or OfflineExtractor()
-    curator = curator or OfflineCurator()
-    before = _operation_counts(bank)
-    fresh, counts = _fresh(bank, conversations, extractor.name)
-    failed: list[str] = []
-    done = 0
-    for batch in _batched(_read_all(fresh, extractor, encoder, processes), BATCH):
+    extractor, encoder = extractor or OfflineExtractor(), encoder or default_encoder()
+    note_encoder(bank, encoder)
+    known, fresh, counts = _fresh(bank, conversations, extractor.name)
+    skipped: list[dict[str, Any]] = []
+    gone = done = 0
+    for read, vectors in _read_all(bank, fresh, extractor, encoder, processes, max(1, batch)):
         with bank.transaction():
-            for conversation, proposals, trouble, texts, vectors in batch:
-                name = None if trouble else extractor.name
-                bank.put(conversation, proposals, extractor=name, texts=texts, vectors=vectors, pending=trouble)
-                failed += [conversation.id] if trouble else []
-        done += len(batch)
+            now = bank.versions(r.conversation.id for r in read)
+            for r in read:
+                c = r.conversation
+                stored = now.get(c.id)
+                if stored == (c.version, extractor.name):
+                    counts["unchanged"] += 1
+                elif stored != known.get(c.id):
+                    skipped.append({"file": None, "line": None, "reason": _STALE.format(c.id)})
+                elif r.trouble and stored and stored[0] == c.version:
+                    counts["pending"] += 1  # what was read out of this version before stays; it will be tried again
+                else:
+                    gone += _loses_text(bank, c)
+                    counts["learned" if stored is None else "updated"] += 1
+                    counts["pending"] += r.trouble is not None
+                    _put(bank, r, extractor.name, vectors, encoder)
+        done += len(read)
         progress(done)
-    replay(bank, curator)
-    gained = _operation_counts(bank)
-    gained.subtract(before)
-    return LearnReport(**counts, pending=len(failed), operations={k: v for k, v in sorted(gained.items()) if v})
+    replayed = replay(bank, curator or OfflineCurator())
+    if gone:
+        bank.vacuum()
+    operations = {op: n for op, n in sorted(replayed.operations.items()) if n}
+    return LearnReport(**counts, skipped=tuple(skipped), operations=operations)
+
+
+_STALE = "conversation {!r} was changed by another process meanwhile; learn it again if this version is the right one"
+
+
+def _put(bank: Bank, read: _Read, extractor: str, vectors: Mapping[str, NDArray[np.float32]], encoder: Encoder) -> None:
+    texts = read.texts
+    mine = {t: vectors[t] for t in texts if t in vectors}
+    lost = [t for t in texts if t not in mine]
+    known = bank.known_texts(lost)
+    lost = [t for t in lost if t not in known]  # known when they were looked up, but forgotten since
+    mine.update(zip(lost, encoder.encode(lost), strict=True) if lost else ())
+    name = None if read.trouble else extractor
+    bank.put(read.conversation, read.proposals, extractor=name, texts=texts, vectors=mine, pending=read.trouble)
+
+
+def _loses_text(bank: Bank, conversation: Conversation) -> bool:
+    """Whether the stored version says something that the new one does not."""
+    old = bank.conversation(conversation.id)
+    return old is not None and not {t.text for t in old.turns} <= {t.text for t in conversation.turns}
 
 
 def forget(bank: Bank, conversation: str | None = None, *, curator: Curator | None = None) -> int:
     """Remove one conversation, or all, as if it had never been seen; returns how many were removed.
 
-    The file is rewritten, so that neither a freed page nor the journal keeps any of its text.
+    People's decisions about wordings that only it had go with it. The file is rewritten, so that neither a freed page
+    nor the journal keeps any of its text.
 
     Parameters
     ----------
     bank : Bank
         Whose memory.
     conversation : str, optional
-        Its id; without it the whole bank is emptied, people's decisions included.
+        Its id; without it the whole bank is emptied, people's decisions and settings included.
     curator : Curator, optional
-        Needed only if the bank was made by another than the offline one.
+        Needed only if the bank was made by another than the offline one; without it the rest is brought up to date by
+        the next learning.
     """
-    ids = list(bank.versions()) if conversation is None else [conversation]
     with bank.transaction():
-        removed = sum(bank.drop(i) for i in ids)
-        if conversation is None:
-            for decision in bank.decisions():
-                bank.take_back(decision.id)
-    replay(bank, curator)
-    bank.vacuum()
+        removed = bank.clear() if conversation is None else _forget_one(bank, conversation)
+        bank.cut_operations()
+    try:
+        if can_replay(bank, curator):
+            replay(bank, curator)
+    finally:
+        bank.vacuum()
     return removed
+
+
+def _forget_one(bank: Bank, conversation: str) -> int:
+    gone = {(p.category, k, normal_key(t)) for p in bank.proposals(conversation) for k, t in _wordings(p)}
+    removed = bank.drop(conversation)
+    decisions = [d for d in bank.decisions() if {(d.category, d.kind, normal_key(x)) for x in (d.a, d.b)} & gone]
+    if removed and decisions:
+        left = {(p.category, k, normal_key(t)) for p in bank.proposals() for k, t in _wordings(p)}
+        for d in decisions:
+            if {(d.category, d.kind, normal_key(x)) for x in (d.a, d.b)} & (gone - left):
+                bank.take_back(d.id)
+    return int(removed)
+
+
+def _wordings(proposal: Proposal) -> Iterator[tuple[str, str]]:
+    for kind, texts in wordings_of(proposal).items():
+        for text in texts:
+            yield kind, text
+
+
+def rebuild(bank: Bank, *, encoder: Encoder | None = None, curator: Curator | None = None) -> Replayed:
+    """Delete all that is derived and make it again from truth."""
+    encode_again(bank, encoder or default_encoder())
+    return replay(bank, curator or OfflineCurator())
 
 
 def _fresh(
     bank: Bank, conversations: Iterable[Conversation], extractor: str
-) -> tuple[list[Conversation], dict[str, int]]:
-    known = bank.versions()
-    counts = {"learned": 0, "updated": 0, "unchanged": 0, "other_customers": 0}
+) -> tuple[dict[str, Version], list[Conversation], dict[str, int]]:
+    """What the bank knows of these conversations, those that are new to it in this form, and counts of the others."""
+    counts = {"learned": 0, "updated": 0, "unchanged": 0, "other_customers": 0, "pending": 0}
     latest: dict[str, Conversation] = {}
-    for c in conversations:
-        if c.customer != bank.customer:
+    for raw in conversations:
+        if valid_customer(raw.customer) != bank.customer:
             counts["other_customers"] += 1
-        elif known.get(c.id) == (c.version, extractor):
-            counts["unchanged"] += 1
-        else:
-            latest[c.id] = c
-    for id_ in latest:
-        counts["updated" if id_ in known else "learned"] += 1
-    return sorted(latest.values(), key=lambda c: c.order), counts
+            continue
+        c = Conversation.from_json(raw.to_json())  # clean text and checked times, whoever made the record
+        counts["unchanged"] += c.id in latest
+        latest[c.id] = max(latest.get(c.id, c), c, key=_length)
+    known = bank.versions(latest)
+    fresh = [c for c in latest.values() if known.get(c.id) != (c.version, extractor)]
+    counts["unchanged"] += len(latest) - len(fresh)
+    return known, sorted(fresh, key=lambda c: c.order), counts
 
 
-def _operation_counts(bank: Bank) -> Counter[str]:
-    sql = "SELECT json_extract(body, '$.op'), count(*) FROM operations GROUP BY 1"
-    return Counter({op: n for op, n in bank.rows(sql)})
+def _length(conversation: Conversation) -> tuple[int, int, str, str]:
+    """Which of two forms of a conversation is the later one, whatever order they come in."""
+    last = max((t.at.isoformat() for t in conversation.turns if t.at), default="")
+    return len(conversation.turns), sum(len(t.text) for t in conversation.turns), last, conversation.version
 
 
-def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[str]:
-    """The texts of a conversation that curation and recall need vectors of, sorted, each once."""
-    out = {opening(conversation) or conversation.turns[0].text}
-    for p in proposals:
-        out |= {m.text for m in p.symptoms}
-        out |= {a.action for a in p.attempts if a.outcome == "failed"}
-        out |= {x.text for x in (p.root_cause, p.solution) if x is not None}
-    return sorted(out)
-
-
-def _read(conversation: Conversation, extractor: Extractor, encoder: Encoder) -> Read:
-    trouble: tuple[str, str] | None = None
-    proposals: tuple[Proposal, ...] = ()
+def _read(conversation: Conversation, extractor: Extractor) -> _Read:
     try:
-        proposals = tuple(extractor.extract(conversation))
+        proposals = settle(conversation, extractor.extract(conversation))
     except ExtractionError as error:
-        trouble = (str(error), str(getattr(error, "raw", "")))
-    low = all(p.low_value for p in proposals)
-    texts = [] if trouble or low else texts_of(conversation, proposals)
-    return conversation, proposals, trouble, texts, encoder.encode(texts)
+        return _Read(conversation, (), (str(error), str(getattr(error, "raw", ""))))
+    return _Read(conversation, proposals, None)
 
 
 def _read_all(
-    conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder | None, processes: int
-) -> Iterator[Read]:
-    if processes <= 1 or len(conversations) < 2 * processes:
-        return (_read(c, extractor, encoder or default_encoder()) for c in conversations)
-    return _read_in_processes(conversations, extractor, encoder, processes)
+    bank: Bank, conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder, processes: int, size: int
+) -> Iterator[tuple[list[_Read], dict[str, NDArray[np.float32]]]]:
+    batches = [conversations[n : n + size] for n in range(0, len(conversations), size)]
+    if processes > 1 and len(conversations) >= 2 * processes:
+        yield from _read_in_processes(batches, extractor, encoder, processes)
+        return
+    for part in batches:
+        read = [_read(c, extractor) for c in part]
+        wanted = sorted({text for r in read for text in r.texts})
+        known = bank.known_texts(wanted)
+        yield read, _encoded([text for text in wanted if text not in known], encoder)
+
+
+def _encoded(texts: Sequence[str], encoder: Encoder) -> dict[str, NDArray[np.float32]]:
+    return dict(zip(texts, encoder.encode(texts), strict=True)) if texts else {}
 
 
 def _read_in_processes(
-    conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder | None, processes: int
-) -> Iterator[Read]:
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_start, initargs=(extractor, encoder)) as pool:
-        yield from pool.map(_read_in_worker, conversations, chunksize=8)
+    batches: Sequence[Sequence[Conversation]], extractor: Extractor, encoder: Encoder, processes: int
+) -> Iterator[tuple[list[_Read], dict[str, NDArray[np.float32]]]]:
+    # Small pieces keep all processes busy; they come back in order, so that nothing depends on who was faster.
+    pieces = [batch[n : n + 8] for batch in batches for n in range(0, len(batch), 8)]
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(extractor, encoder)) as pool:
+        yield from pool.map(_read_in_worker, pieces)
 
 
 _worker: dict[str, Any] = {}
 
 
-def _start(extractor: Extractor, encoder: Encoder | None) -> None:
-    _worker.update(extractor=extractor, encoder=encoder or default_encoder())
+def _start(extractor: Extractor, encoder: Encoder) -> None:
+    _worker.update(extractor=extractor, encoder=encoder)
 
 
-def _read_in_worker(conversation: Conversation) -> Read:
-    return _read(conversation, _worker["extractor"], _worker["encoder"])
-
-
-def _batched(items: Iterable[Read], size: int) -> Iterator[list[Read]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
+def _read_in_worker(piece: Sequence[Conversation]) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
+    read = [_read(c, _worker["extractor"]) for c in piece]
+    return read, _encoded(sorted({text for r in read for text in r.texts}), _worker["encoder"])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
-from memlab.records import Evidence, Kind, canonical_json, parse_time
+from memlab.records import Evidence, Kind, parse_time
 
-__all__ = ["Operation", "OperationKind"]
+__all__ = ["DOUBT", "NEEDS_REVIEW", "Operation", "OperationKind"]
 
 OperationKind = Literal["add", "edit", "reinforce", "reject"]
+DOUBT = "perhaps the same"  # reasons with these words put a pair, or a wording, into the review queue
+NEEDS_REVIEW = "needs_review"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +25,32 @@ class Operation:
     Attributes
     ----------
     op : {"add", "edit", "reinforce", "reject"}
-        Add a new entry, edit its wording, reinforce it with a conversation, or reject what was proposed.
+        Add a new entry, edit its title, reinforce it with a conversation, or reject it. A rejection without links
+        keeps a proposed wording out; one with links is counter-evidence: in this conversation they did not hold.
     kind : {"symptom", "cause", "solution"}
         The column of the entry.
     entry : str
-        Id of the entry; for a rejection of something unknown the id that it would have had.
+        Id of the entry; for a wording that was kept out the id that it would have had.
     text : str
         The wording proposed by the conversation.
     evidence : Evidence
         The conversation, its time, and how well the entry was verified there.
     links : tuple of (str, str)
-        Edges (source entry, target entry) that this conversation supports together with the entry.
+        Edges (source entry, target entry) that this conversation speaks about together with the entry.
     case, turn, quote
         Which issue of the conversation, and where it says so.
     reason : str
         Why, in words.
     features : mapping
         The numbers that the decision rests on.
+    near : str
+        The wording that the proposed one was compared with, if any.
+    name : str
+        The title that the entry gets, if this is its conversation to give one.
+    stated : bool
+        False for a placeholder, such as the unknown cause of a symptom, which nobody put into words.
+    kept_out : bool
+        A person rejected the entry: later wordings of it stay out as well.
     """
 
     op: OperationKind
@@ -51,6 +64,10 @@ class Operation:
     quote: str = ""
     reason: str = ""
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
+    near: str = ""
+    name: str = ""
+    stated: bool = True
+    kept_out: bool = False
 
     @property
     def conversation(self) -> str:
@@ -62,13 +79,50 @@ class Operation:
         """When that conversation started."""
         return self.evidence.at
 
+    @property
+    def changes_graph(self) -> bool:
+        """Whether folding it in changes the graph: everything but a wording that was kept out."""
+        return self.op != "reject" or bool(self.links)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain object."""
+        e = self.evidence
+        return {  # in the order of the letters: `dumps` need not sort
+            "case": self.case,
+            "entry": self.entry,
+            "evidence": {
+                "at": e.at.isoformat(),
+                "conversation": e.conversation,
+                "requester": e.requester,
+                "verification": e.verification,
+                "workaround": e.workaround,
+            },
+            "features": {name: self.features[name] for name in sorted(self.features)},
+            "kept_out": self.kept_out,
+            "kind": self.kind,
+            "links": [list(link) for link in self.links],
+            "name": self.name,
+            "near": self.near,
+            "op": self.op,
+            "quote": self.quote,
+            "reason": self.reason,
+            "stated": self.stated,
+            "text": self.text,
+            "turn": self.turn,
+        }
+
     def dumps(self) -> str:
         """As canonical JSON."""
-        return canonical_json(self)
+        return _ENCODE(self.to_json())
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Operation:
         """Read back what `dumps` wrote."""
-        evidence = Evidence(**{**data["evidence"], "at": parse_time(data["evidence"]["at"])})
+        e = data["evidence"]
+        evidence = Evidence(e["conversation"], _moment(e["at"]), e["verification"], e["requester"], e["workaround"])
         links = tuple((str(a), str(b)) for a, b in data["links"])
         return cls(**{**data, "evidence": evidence, "links": links})
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_moment = lru_cache(maxsize=4096)(parse_time)  # the operations of one conversation share one time

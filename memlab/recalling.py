@@ -9,33 +9,32 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from memlab import ranking
 from memlab.bank import Bank
 from memlab.bank.store import text_hash
 from memlab.curation.guards import content_words, identifiers, stem
 from memlab.curation.keys import words
+from memlab.episodes import Episode, episodes_of
 from memlab.errors import InputError, MemlabError, RecallError
 from memlab.extraction.triage import opening, own_words
 from memlab.graph import SkillGraph
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Conversation
-from memlab.rendering import SolutionCard, cause_cards
+from memlab.ranking import VIEWS, probabilities
+from memlab.records import Conversation, parse_time
+from memlab.rendering import CauseCard, SolutionCard, cause_cards
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FEATURES", "Hit", "recall"]
-
-FEATURES = ("symptom", "opening", "opening_mean", "cause", "solution", "words", "turn_words", "identifier", "weight")
+__all__ = ["Hit", "RecallIndex", "index_of", "recall", "search_episodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,48 +139,98 @@ def recall(
     try:
         vector = (encoder or default_encoder()).encode([query])[0]
         names = [category] if category is not None else bank.categories()
-        scored = [hit for name in names for hit in _search(bank, name, query, vector, at)]
+        found = [c for name in names for c in _candidates(bank, name, query, vector, at)]
     except RecallError:
         raise
     except (MemlabError, OSError, ValueError, RuntimeError) as error:
         raise RecallError(f"memory could not be searched: {error}") from error
-    threshold = _model()["least"] if least is None else least
-    scored.sort(key=lambda h: (-h.score, -h.weight, h.root_cause, h.conversations))
-    return [h for h in scored if h.score >= threshold][:k]
+    if not found:
+        return []
+    scores = probabilities(np.array([[views[v] for v in VIEWS] for _, views, _, _ in found]))
+    threshold = ranking.least() if least is None else least
+    hits = [_hit(*c, score=float(s)) for c, s in zip(found, scores, strict=True) if s >= threshold]
+    return sorted(hits, key=lambda h: (-h.score, -h.weight, h.root_cause, h.conversations))[:k]
 
 
-def _search(bank: Bank, category: str, query: str, vector: NDArray[np.float32], at: datetime | str | None) -> list[Hit]:
-    graph = bank.graph(category, at=at)
-    index = _index(bank, category)
-    hits = []
+def search_episodes(
+    bank: Bank,
+    query: str,
+    *,
+    category: str | None = None,
+    k: int = 3,
+    at: datetime | str | None = None,
+    fields: Mapping[str, str] | None = None,
+    encoder: Encoder | None = None,
+) -> list[tuple[Episode, float]]:
+    """The k past cases that are most like a user's words, with scores in [0, 1], best first.
+
+    Parameters
+    ----------
+    bank, query, category, at, encoder
+        As for `recall`.
+    k : int
+        The most episodes to return.
+    fields : mapping, optional
+        Keep only episodes that match, for example ``{"identifier": "809", "environment": "thinkpad"}``; known fields:
+        identifier, environment, requester, resolution.
+
+    Raises
+    ------
+    InputError
+        If the query is blank or a field is unknown.
+    """
+    if not query.strip():
+        raise InputError("the query is blank")
+    vector = (encoder or default_encoder()).encode([query])[0]
+    moment = parse_time(at) if at is not None else bank.newest()
+    found: list[tuple[Episode, float]] = []
+    for name in [category] if category is not None else bank.categories():
+        index = index_of(bank, name)
+        scores = 0.5 * (index.openings @ vector) + 0.5 * index.transcripts.scores(query) if index.conversations else []
+        for c, score in zip(index.conversations, scores, strict=True):
+            if moment is None or c.started_at <= moment:
+                rows = [
+                    e for e in episodes_of(c, bank.proposals(c.id)) if e.category == name and _matches(e, fields or {})
+                ]
+                found += [(e, round(float(score), 4)) for e in rows]
+    found.sort(key=lambda pair: (-pair[1], pair[0].conversation, pair[0].case))
+    return found[:k]
+
+
+def _matches(episode: Episode, fields: Mapping[str, str]) -> bool:
+    tests: dict[str, Callable[[str], bool]] = {
+        "identifier": lambda v: v.casefold() in episode.identifiers,
+        "environment": lambda v: any(v.casefold() in m.text.casefold() for m in episode.environment),
+        "requester": lambda v: episode.requester == v,
+        "resolution": lambda v: episode.resolution == v,
+    }
+    unknown = sorted(set(fields) - set(tests))
+    if unknown:
+        raise InputError(f"unknown field {unknown[0]!r}; known: {', '.join(tests)}")
+    return all(tests[name](value) for name, value in fields.items())
+
+
+def _candidates(
+    bank: Bank, category: str, query: str, vector: NDArray[np.float32], at: datetime | str | None
+) -> list[tuple[CauseCard, dict[str, float], str, str]]:
+    """Every cause of a category with its views, its nearest wording, and the category."""
+    graph, index = bank.graph(category, at=at), index_of(bank, category)
     features = index.features(graph, query, vector)
-    for card in cause_cards(graph):
-        values = features[card.id]
-        hits.append(
-            Hit(
-                root_cause=card.text,
-                score=round(_probability(values), 4),
-                weight=card.weight,
-                conversations=card.conversations,
-                last_seen=card.last,
-                reason=_reason(values, index.nearest(graph, card.id, vector), card.last),
-                solutions=card.solutions,
-                failed=card.failed,
-                category=category,
-            )
-        )
-    return hits
+    return [(card, features[card.id], index.nearest(graph, card.id, vector), category) for card in cause_cards(graph)]
 
 
-@cache
-def _model() -> dict[str, float]:
-    data: dict[str, float] = json.loads((resources.files("memlab") / "recall.json").read_text("utf-8"))
-    return data
-
-
-def _probability(values: Mapping[str, float]) -> float:
-    model = _model()
-    return 1 / (1 + math.exp(-(model["intercept"] + sum(model[f] * values[f] for f in FEATURES))))
+def _hit(card: CauseCard, views: Mapping[str, float], nearest: str, category: str, score: float) -> Hit:
+    return Hit(
+        root_cause=card.text,
+        score=score,
+        weight=card.weight,
+        conversations=card.conversations,
+        last_seen=card.last,
+        reason=_reason(views, nearest, card.last),
+        solutions=card.solutions,
+        failed=card.failed,
+        category=category,
+    )
 
 
 def _reason(values: Mapping[str, float], nearest: str, last: str) -> str:
@@ -212,7 +261,9 @@ class RecallIndex:
         blank = np.zeros(384, np.float32)
         openings = [text_hash(opening(c) or c.turns[0].text) for c in self.conversations]
         self.openings = np.array([self.vectors.get(o, blank) for o in openings]).reshape(len(openings), -1)
-        self.transcripts = Words([" ".join(own_words(t.text) for t in c.turns if t.role != "tool") for c in self.conversations])
+        self.transcripts = Words(
+            [" ".join(own_words(t.text) for t in c.turns if t.role != "tool") for c in self.conversations]
+        )
         turns = [(n, own_words(t.text)) for n, c in enumerate(self.conversations) for t in c.turns if t.role != "tool"]
         self.turn_rows = np.array([n for n, _ in turns], np.int64)
         self.turns = Words([text for _, text in turns])
@@ -225,7 +276,9 @@ class RecallIndex:
         np.maximum.at(by_turn, self.turn_rows, self.turns.scores(query))
         codes, out = identifiers(query), {}
         wordings = {e.id: [w for w, _, q in e.wordings.values() if q] for e in graph.entries.values()}
-        meaning = {e: [float(self.vectors[text_hash(w)] @ vector) for w in sorted(set(ws))] for e, ws in wordings.items()}
+        meaning = {
+            e: [float(self.vectors[text_hash(w)] @ vector) for w in sorted(set(ws))] for e, ws in wordings.items()
+        }
         symptoms, solutions = _neighbours(graph)
         for cause in graph.entries.values():
             if cause.kind != "cause":
@@ -297,7 +350,8 @@ def _stems(text: str) -> list[str]:
 _indexes: WeakKeyDictionary[Bank, dict[str, tuple[int, RecallIndex]]] = WeakKeyDictionary()
 
 
-def _index(bank: Bank, category: str) -> RecallIndex:
+def index_of(bank: Bank, category: str) -> RecallIndex:
+    """The views of a category, made once for each revision of the bank."""
     cached, revision = _indexes.setdefault(bank, {}), bank.revision
     if category not in cached or cached[category][0] != revision:
         cached[category] = (revision, RecallIndex(bank, category))

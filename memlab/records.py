@@ -186,9 +186,7 @@ class Conversation:
 
     def to_json(self) -> dict[str, Any]:
         """As a line of `conversations.jsonl`."""
-        turns = [
-            {"role": t.role, "text": t.text, **({"at": t.at.isoformat()} if t.at else {})} for t in self.turns
-        ]
+        turns = [{"role": t.role, "text": t.text, **({"at": t.at.isoformat()} if t.at else {})} for t in self.turns]
         return {
             "id": self.id,
             "customer": self.customer,
@@ -250,7 +248,8 @@ def _list(value: object, what: str) -> Sequence[object]:
 
 def _turn(value: object, number: int, zone: Any) -> Turn:
     turn = _object(value, f"turn {number}")
-    role, text = turn.get("role"), turn.get("text")
+    role: Any = turn.get("role")
+    text = turn.get("text")
     if role not in get_args(Role):
         raise InputError(f"turn {number}: role must be one of {', '.join(get_args(Role))}, not {role!r}")
     if not isinstance(text, str):
@@ -316,9 +315,7 @@ class Proposal:
 
     def to_json(self) -> dict[str, Any]:
         """As a line of `proposals.jsonl`."""
-        data = _plain(self)
-        assert isinstance(data, dict)
-        return data
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proposal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memlab.decay import success_rate
 from memlab.errors import InputError
@@ -126,7 +127,9 @@ def render_skill(graph: SkillGraph, *, budget: int = 800, symptoms: int = 5, fai
     head, tail = _head(graph), _FENCE
     spent = count_tokens(head) + count_tokens(tail)
     if spent + 30 > budget:
-        raise InputError(f"a budget of {budget} tokens is too small: the frame of a skill takes {spent}; allow {spent + 30}")
+        raise InputError(
+            f"a budget of {budget} tokens is too small: the frame of a skill takes {spent}; allow {spent + 30}"
+        )
     lines: list[str] = []
     for number, card in enumerate(cards, 1):
         block = list(_block(number, card, symptoms, failed))
@@ -144,16 +147,21 @@ def render_skill(graph: SkillGraph, *, budget: int = 800, symptoms: int = 5, fai
 
 
 def _head(graph: SkillGraph) -> str:
-    customer, category = (re.sub(r"[^\w .-]+|-{2,}", " ", t).strip()[:80] or "unnamed" for t in (graph.customer, graph.category))
+    customer, category = map(_plain_name, (graph.customer, graph.category))
     description = (
-        f"What past support conversations of {customer} taught about {category} problems. Use when a user of {customer} "
-        f"reports a problem with {category}. Not for other customers or topics."
+        f"What past support conversations of {customer} taught about {category} problems. Use when a user of "
+        f"{customer} reports a problem with {category}. Not for other customers or topics."
     )
     return (
         f'---\nname: {skill_name(graph.customer, graph.category)}\ndescription: "{description}"\n---\n\n'
         f"# {category} at {customer}\n\n{_RULES}\n\nAs of {graph.at.date().isoformat()}, "
         f"{len(graph.conversations)} conversations.\n\n{_FENCE}memory"
     )
+
+
+def _plain_name(text: str) -> str:
+    """A name that front matter and headings can hold: letters, digits, spaces, dots and single dashes."""
+    return re.sub(r"[^\w .-]+|-{2,}", " ", text).strip()[:80] or "unnamed"
 
 
 def _block(number: int, card: CauseCard, symptoms: int, failed: int) -> Iterator[str]:
@@ -180,17 +188,23 @@ def _left_out(cards: Sequence[CauseCard]) -> str:
 
 
 def _shorten(block: Sequence[str], room: int) -> list[str]:
-    """The lines that fit, the first cut inside if even it does not."""
-    kept: list[str] = []
-    for line in block:
+    """The cause, cut inside if it is too long, and the other lines that fit; a mark says that something is missing."""
+    others = sum(map(count_tokens, block[1:]))
+    kept = [_cut(block[0], max(room // 2, room - 4 - others))]
+    for line in block[1:]:
         if sum(map(count_tokens, [*kept, line])) + 4 <= room:
             kept.append(line)
-    if not kept:
-        title = block[0].split(" ")
-        while len(title) > 2 and count_tokens(" ".join([*title, "…"])) > room:
-            title.pop()
-        kept.append(" ".join(title))
-    return kept if len(kept) == len(block) else [*kept, "   …"]
+    return kept if kept == list(block) else [*kept, "   …"]
+
+
+def _cut(line: str, room: int) -> str:
+    """A line that keeps its number and what stands behind the text, and as many words of the text as fit."""
+    text, bar, rest = line.rpartition(" | ")
+    words = text.split(" ")
+    while count_tokens(line) > room and len(words) > 2:
+        words.pop()
+        line = f"{' '.join(words)} …{bar}{rest}"
+    return line
 
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "|": "\\|", "`": "\\`", "<": "\\<"}
@@ -202,16 +216,16 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """What `escape` was given.
+    r"""What `escape` was given.
 
-    >>> unescape(escape("a|b\\n```")) == "a|b\\n```"
+    >>> unescape(escape("a|b\n```")) == "a|b\n```"
     True
     """
     plain = {"n": "\n", "t": "\t"}
     return re.sub(r"\\(.)", lambda m: plain.get(m[1], m[1]), text)
 
 
-def parse_skill(text: str) -> dict[str, object]:
+def parse_skill(text: str) -> dict[str, Any]:
     """Read a rendered skill back: name, description, and its causes with symptoms, solutions and failed steps.
 
     Raises
@@ -223,13 +237,11 @@ def parse_skill(text: str) -> dict[str, object]:
     body = re.search(rf"^{_FENCE}memory\n(.*?)^{_FENCE}$", text, re.S | re.M)
     if not head or not body:
         raise InputError("not a skill rendered by memlab: front matter or memory fence is missing")
-    causes: list[dict[str, list[str] | str]] = []
+    causes: list[dict[str, Any]] = []
     for line in body[1].splitlines():
         field = re.match(r"(?:(\d+)\. |   (symptom|fix|workaround|did not help): )((?:[^|\\]|\\.)*?) \|", line)
         if field and field[1]:
             causes.append({"cause": unescape(field[3])})
         elif field and causes:
-            items = causes[-1].setdefault(field[2], [])
-            assert isinstance(items, list)
-            items.append(unescape(field[3]))
+            causes[-1].setdefault(field[2], []).append(unescape(field[3]))
     return {"name": head[1], "description": head[2], "causes": causes}

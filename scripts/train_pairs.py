@@ -24,6 +24,12 @@ from memlab.curation.guards import conflict
 from memlab.curation.keys import normal_key
 from memlab.models.embeddings import default_encoder
 
+# Chosen by hand on the corpus: the pair verdict, the review queue, and what merging asks for (see `decide.merges`).
+CUTS = {
+    "symptom": {"same_above": 0.45, "review_above": 0.35, "merge_above": 0.45, "sure_above": 0.88, "margin": 0.15},
+    "cause": {"same_above": 0.5, "review_above": 0.4, "merge_above": 0.95, "sure_above": 0.97, "margin": 0.1},
+    "solution": {"same_above": 0.5, "review_above": 0.4, "merge_above": 0.8, "sure_above": 0.9, "margin": 0.15},
+}
 KINDS = {"symptom": "symptoms", "cause": "root_cause", "solution": "solution"}
 
 
@@ -66,23 +72,31 @@ def main() -> None:
         found = list(pairs(options.corpus, kind))
         texts = sorted({t for a, b in found for t in (a[1], b[1])})
         vector = dict(zip(texts, encoder.encode(texts), strict=True))
-        x = np.array([[pair_features(a[1], b[1], float(vector[a[1]] @ vector[b[1]]))[f] for f in FEATURES] for a, b in found])
+        x = np.array(
+            [[pair_features(a[1], b[1], float(vector[a[1]] @ vector[b[1]]))[f] for f in FEATURES] for a, b in found]
+        )
         y = np.array([a[0] == b[0] for a, b in found])
         train = np.array([a[2] == "train" for a, _ in found])
         fit = LogisticRegression(C=1.0, max_iter=5000, class_weight="balanced").fit(x[train], y[train])
         p = fit.predict_proba(x)[:, 1]
         precision, recall, cut = precision_recall_curve(y[train], p[train])
-        print(f"{kind}: {len(found)} pairs, {y.mean():.1%} the same; AUC train {roc_auc_score(y[train], p[train]):.3f}, "
-              f"held out {roc_auc_score(y[~train], p[~train]):.3f}; cosine alone {roc_auc_score(y[~train], x[~train][:, 0]):.3f}")
+        print(
+            f"{kind}: {len(found)} pairs, {y.mean():.1%} the same; AUC train {roc_auc_score(y[train], p[train]):.3f}, "
+            f"held out {roc_auc_score(y[~train], p[~train]):.3f}; cosine alone {roc_auc_score(y[~train], x[~train][:, 0]):.3f}"
+        )
         for want in (0.5, 0.6, 0.7, 0.8, 0.9):
             ok = np.flatnonzero(precision[:-1] >= want)
             if len(ok):
                 k = ok[np.argmax(recall[ok])]
-                print(f"  precision {want}: cut {cut[k]:.3f}, recall {recall[k]:.3f}; held out precision "
-                      f"{y[~train][p[~train] >= cut[k]].mean():.2f}, recall {(p[~train] >= cut[k])[y[~train]].mean():.2f}")
-        model[kind] = {"intercept": round(float(fit.intercept_[0]), 4),
-                       **{f: round(float(w), 4) for f, w in zip(FEATURES, fit.coef_[0], strict=True)},
-                       "same_above": 0.9, "review_above": 0.75}
+                print(
+                    f"  precision {want}: cut {cut[k]:.3f}, recall {recall[k]:.3f}; held out precision "
+                    f"{y[~train][p[~train] >= cut[k]].mean():.2f}, recall {(p[~train] >= cut[k])[y[~train]].mean():.2f}"
+                )
+        model[kind] = {
+            "intercept": round(float(fit.intercept_[0]), 4),
+            **{f: round(float(w), 4) for f, w in zip(FEATURES, fit.coef_[0], strict=True)},
+            **CUTS[kind],
+        }
     options.output.write_text(json.dumps(model, indent=1) + "\n", "utf-8")
 
 

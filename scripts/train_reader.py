@@ -1,228 +1,208 @@
-"""Train the offline reader: all-MiniLM-L6-v2 with heads that mark spans in a conversation, exported to int8 ONNX.
+"""Train the reader model: linear models over the clauses of a conversation.
 
-    python scripts/train_reader.py datasets/support -o memlab/extraction/reader.onnx
+    python scripts/train_reader.py datasets -o memlab/extraction/reader.npz
 
-It learns from the conversations whose metadata say `split: train`, and from single messages, and reports on `dev`.
-Needs torch and transformers (installed with sentence-transformers), and the package `onnx` for the export.
+It learns from the train split of the conversations and of the single messages. A clause is a target for a field if the
+phrase made of it comes closest to the label's canonical text, with a bonus where the label's own quote stands; so it
+learns to select what names the symptom, cause, solution or action best.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
-import time
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import nn
-from transformers import AutoModel
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from memlab.corpus import read_conversations
-from memlab.extraction.layout import lay_out, window_ids, windows
-from memlab.extraction.tags import FIELDS, KINDS, OUTCOMES, RESOLUTIONS, TOKEN_WIDTH
-from memlab.models.embeddings import minilm_folder
-from memlab.records import Conversation, Turn, parse_time
+from memlab.evaluation.messages import message_conversations
+from memlab.extraction.clauses import clauses_of
+from memlab.extraction.features import clause_features, conversation_features
+from memlab.extraction.phrases import phrase
+from memlab.extraction.reader import FIELDS, KINDS, OUTCOMES, RESOLUTIONS
+from memlab.models.embeddings import default_encoder
 
-IGNORE = -100
-
-
-class Reader(nn.Module):
-    """MiniLM, a linear head over tokens, and one over the mean of the window for resolution and solution kind."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encoder = AutoModel.from_pretrained(minilm_folder(), attn_implementation="eager")
-        self.encoder.embeddings.requires_grad_(False)  # half of all weights; there are too few examples to move them
-        width = self.encoder.config.hidden_size
-        self.drop = nn.Dropout(0.1)
-        self.tokens = nn.Linear(width, TOKEN_WIDTH)
-        self.gate = nn.Linear(width, 1)
-        self.whole = nn.Linear(width, len(RESOLUTIONS) + len(KINDS))
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-        hidden = self.drop(hidden)
-        gate = self.gate(hidden).squeeze(-1).masked_fill(mask == 0, -1e4).softmax(-1)
-        return self.tokens(hidden), self.whole((gate.unsqueeze(-1) * hidden).sum(1))
+UNKNOWN = -1.0
+BONUS = 0.15  # on the cosine of a clause that holds the label's quote
+NEAR = 0.04  # clauses this close to the best one count as well
 
 
-def targets(layout, rows):
-    """Token targets of a conversation: one array a field, the outcome, the issue."""
-    n = len(layout.tokens)
-    tag = np.zeros((len(FIELDS), n), np.int64)
-    outcome = np.full(n, IGNORE)
-    issue = np.full(n, IGNORE)
-    def mark(field, item, case, result=None):
-        lo = item["_start"]
-        hi = lo + len(item["quote"])
-        found = [k for k, t in enumerate(layout.tokens) if t.turn == item["turn"] and t.start < hi and t.end > lo]
-        for j, k in enumerate(found):
-            tag[FIELDS.index(field), k] = 1 if j == 0 else 2
-            if result is not None:
-                outcome[k] = OUTCOMES.index(result)
-            issue[k] = min(case, 1)
+@dataclass
+class Example:
+    x: np.ndarray
+    fields: np.ndarray  # (clauses, fields), UNKNOWN where not labelled
+    outcome: np.ndarray  # (clauses,), -1 where no attempt
+    whole: np.ndarray  # has cause, has solution, resolution, kind; -1 where unknown
+    near: dict
+    ending: np.ndarray | None
+
+
+class Cache:
+    """Vectors of texts, each encoded once, kept between runs of this script if a file is given."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.vectors = path, {}
+        if path and path.exists():
+            with np.load(path, allow_pickle=True) as z:
+                self.vectors = dict(zip(z["texts"], z["vectors"], strict=True))
+
+    def need(self, texts) -> None:
+        fresh = sorted(set(texts) - self.vectors.keys())
+        if fresh:
+            self.vectors.update(zip(fresh, default_encoder().encode(fresh), strict=True))
+            if self.path:
+                texts = np.array(list(self.vectors), dtype=object)
+                np.savez(self.path, texts=texts, vectors=np.stack(list(self.vectors.values())))
+
+    def __getitem__(self, text: str) -> np.ndarray:
+        return self.vectors[text]
+
+
+FIELD_OF = {
+    "symptoms": "symptom",
+    "root_cause": "cause",
+    "solution": "solution",
+    "attempts": "attempt",
+    "facts": "fact",
+}
+
+
+def items_of(row, name):
+    value = row.get(name) or []
+    return value if isinstance(value, list) else [value]
+
+
+def build(conversation, rows, cache, *, message: bool) -> Example:
+    clauses = clauses_of(conversation)
+    category = conversation.category
+    y = np.zeros((len(clauses), len(FIELDS)), np.float32)
+    outcome = np.full(len(clauses), -1)
+    nearest = {}
     for row in rows:
-        case = row.get("case", 0)
-        for item in row["symptoms"]:
-            mark("symptom", item, case)
-        for item in row.get("facts", []):
-            mark("fact", item, case)
-        for name, field in (("root_cause", "cause"), ("solution", "solution")):
-            if row.get(name):
-                mark(field, row[name], case)
-        for item in row["attempts"]:
-            mark("attempt", item, case, item["outcome"])
-    return tag, outcome, issue
-
-
-def locate(conversation, rows):
-    for row in rows:
-        items = [*row["symptoms"], *row.get("facts", []), *row["attempts"], row.get("root_cause"), row.get("solution")]
-        for item in items:
-            if item:
-                item["_start"] = conversation.turns[item["turn"]].text.index(item["quote"])
-
-
-def examples(conversation, rows):
-    """(ids, targets, weights) of every window."""
-    locate(conversation, rows)
-    layout = lay_out(conversation)
-    tag, outcome, issue = targets(layout, rows)
+        for name, field in FIELD_OF.items():
+            for item in items_of(row, name):
+                gold = cache[item.get("text") or item["action"]]
+                near = np.array([float(cache[phrase(conversation, c, field, category)] @ gold) for c in clauses])
+                held = np.array([_holds(c, item) for c in clauses])
+                nearest.setdefault(field, []).append(near)
+                if field == "fact":
+                    near = np.where(held, 1.0, 0.0)
+                near = near + BONUS * held
+                if field == "attempt" and not message:
+                    # The action was done by the turn that says so; its words may stand in an instruction before it.
+                    near[[c.turn > item["turn"] for c in clauses]] = -1
+                best = near.max()
+                for n in np.flatnonzero(near >= best - NEAR):
+                    y[n, FIELDS.index(field)] = (
+                        1 if n == near.argmax() or field not in ("attempt",) else y[n, FIELDS.index(field)]
+                    )
+                    if row.get("case", 0) > 0:
+                        y[n, FIELDS.index("second")] = 1
+                if field == "attempt":
+                    outcome[int(near.argmax())] = OUTCOMES.index(item["outcome"])
+    if message:
+        y[:, [FIELDS.index(f) for f in FIELDS if f != "attempt"]] = UNKNOWN
     real = [r for r in rows if not r["low_value"]]
-    out = []
-    for w in windows(layout):
-        last = w.stop == len(layout.tokens)
-        resolution = RESOLUTIONS.index(real[-1]["resolution"]) if last and len(real) == 1 else IGNORE
-        kind = KINDS.index(real[-1]["solution_kind"]) if last and len(real) == 1 and real[-1]["solution_kind"] else IGNORE
-        out.append((window_ids(layout, w), tag[:, w.start:w.stop], outcome[w.start:w.stop], issue[w.start:w.stop], resolution, kind))
-    return out
+    whole = np.full(4, -1)
+    if not message:
+        whole[0] = any(r["root_cause"] for r in rows)
+        whole[1] = any(r["solution"] for r in rows)
+        if real:
+            whole[2] = RESOLUTIONS.index(real[0]["resolution"])
+            kinds = [r["solution_kind"] for r in real if r["solution_kind"]]
+            whole[3] = KINDS.index(kinds[0]) if kinds else -1
+    vectors = np.stack([cache[c.text] for c in clauses])
+    ending = conversation_features(clauses, vectors) if real and not message else None
+    near = {f: np.stack(v) for f, v in nearest.items()}
+    return Example(clause_features(clauses, vectors), y, outcome, whole, near, ending)
 
 
-def load(folder: Path):
-    conversations = read_conversations(folder / "conversations.jsonl")
-    labels = defaultdict(list)
-    for line in (folder / "labels.jsonl").read_text("utf-8").splitlines():
+def _holds(clause, item) -> bool:
+    if clause.turn != item["turn"]:
+        return False
+    at = item["_at"]
+    shared = min(clause.end, at + len(item["quote"])) - max(clause.start, at)
+    return shared >= 0.5 * min(len(item["quote"]), clause.end - clause.start)
+
+
+def load(folder: Path, cache: Cache) -> dict[str, list[Example]]:
+    rows = defaultdict(list)
+    for line in (folder / "support/labels.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        labels[row["conversation"]].append(row)
+        rows[row["conversation"]].append(row)
+    found = [
+        (c, rows[c.id], c.metadata["split"], False) for c in read_conversations(folder / "support/conversations.jsonl")
+    ]
+    for split in ("train", "dev", "test"):
+        messages, labels = message_conversations(folder / "messages/attempts.jsonl", split=split)
+        found += [(c, [r], split, True) for c, r in zip(messages, labels, strict=True)]
+    found = [f for f in found if clauses_of(f[0])]
+    texts = set()
+    for c, mine, _, _ in found:
+        for clause in clauses_of(c):
+            texts.add(clause.text)
+            texts |= {phrase(c, clause, f, c.category) for f in FIELD_OF.values()}
+        for row in mine:
+            for name in FIELD_OF:
+                for item in items_of(row, name):
+                    texts.add(item.get("text") or item["action"])
+                    item["_at"] = c.turns[item["turn"]].text.index(item["quote"])
+    cache.need(texts)
     data = defaultdict(list)
-    for c in conversations:
-        data[c.metadata["split"]] += examples(c, labels[c.id])
-    messages = folder.parent / "messages" / "attempts.jsonl"
-    if messages.exists():
-        for line in messages.read_text("utf-8").splitlines():
-            m = json.loads(line)
-            c = Conversation(m["id"], "x", parse_time("2026-01-01T00:00:00+00:00"), (Turn("user", m["text"]),))
-            row = {"low_value": True, "symptoms": [], "root_cause": None, "solution": None,
-                   "attempts": [{**a, "turn": 0} for a in m["attempts"]]}
-            data[m.get("split", "train")] += [(ids, np.where(np.arange(len(FIELDS))[:, None] == 3, t, IGNORE), o, i, r, k)
-                                              for ids, t, o, i, r, k in examples(c, [row])]
+    for c, mine, split, message in found:
+        data[split if not message else f"{split} messages"].append(build(c, mine, cache, message=message))
     return data
 
 
-def batch(items):
-    longest = max(len(x[0]) for x in items)
-    def pad(a, value):
-        return np.pad(a, (1, longest - len(a) - 1), constant_values=value)
-    ids = torch.tensor([x[0] + [0] * (longest - len(x[0])) for x in items])
-    mask = (ids != 0).long()
-    tag = torch.tensor(np.array([[pad(f, IGNORE) for f in x[1]] for x in items]))
-    outcome = torch.tensor(np.array([pad(x[2], IGNORE) for x in items]))
-    issue = torch.tensor(np.array([pad(x[3], IGNORE) for x in items]))
-    return ids, mask, tag, outcome, issue, torch.tensor([x[4] for x in items]), torch.tensor([x[5] for x in items])
-
-
-def loss_of(model, items):
-    ids, mask, tag, outcome, issue, resolution, kind = batch(items)
-    tokens, whole = model(ids, mask)
-    ce = nn.functional.cross_entropy
-    n = len(FIELDS)
-    weights = torch.tensor([0.4, 1.0, 1.0])
-    total = sum(ce(tokens[..., 3 * f:3 * f + 3].transpose(1, 2), tag[:, f], ignore_index=IGNORE, weight=weights)
-                for f in range(n) if (tag[:, f] != IGNORE).any())
-    if (outcome != IGNORE).any():
-        total = total + 0.5 * ce(tokens[..., 3 * n:3 * n + len(OUTCOMES)].transpose(1, 2), outcome, ignore_index=IGNORE)
-    known = issue != IGNORE
-    if known.any():
-        total = total + 0.2 * nn.functional.binary_cross_entropy_with_logits(tokens[..., -1][known], issue[known].float())
-    if (resolution != IGNORE).any():
-        total = total + 0.3 * ce(whole[:, :len(RESOLUTIONS)], resolution, ignore_index=IGNORE)
-    if (kind != IGNORE).any():
-        total = total + 0.3 * ce(whole[:, len(RESOLUTIONS):], kind, ignore_index=IGNORE)
-    return total
-
-
-def train(data, *, epochs, seed, rate, minutes):
-    torch.manual_seed(seed)
-    rng = random.Random(seed)
-    model = Reader()
-    groups = [{"params": model.encoder.encoder.parameters(), "lr": rate},
-              {"params": [*model.tokens.parameters(), *model.gate.parameters(), *model.whole.parameters()], "lr": 20 * rate}]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
-    items, started = list(data), time.perf_counter()
-    size, steps = 4, 0
-    total = epochs * ((len(items) + size - 1) // size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda s: min(1.0, s / (0.1 * total)) * max(0.0, 1 - s / total))
-    for epoch in range(epochs):
-        rng.shuffle(items)
-        order = sorted(range(len(items)), key=lambda k: (len(items[k][0]) // 64, k))
-        chunks = [order[k:k + size] for k in range(0, len(order), size)]
-        rng.shuffle(chunks)
-        model.train()
-        losses = []
-        for chunk in chunks:
-            loss = loss_of(model, [items[k] for k in chunk])
-            optimiser.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            schedule.step()
-            losses.append(loss.item())
-            steps += 1
-        print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {time.perf_counter() - started:.0f} s", flush=True)
-        if (time.perf_counter() - started) / 60 > minutes:
-            break
-    return model
-
-
-def export(model, path: Path) -> None:
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    model.eval()
-    whole = path.with_suffix(".fp32.onnx")
-    ids = torch.ones(1, 16, dtype=torch.long)
-    torch.onnx.export(model, (ids, torch.ones_like(ids)), str(whole), input_names=["ids", "mask"],
-                      output_names=["tokens", "whole"], dynamo=False, opset_version=17,
-                      dynamic_axes={"ids": {0: "batch", 1: "length"}, "mask": {0: "batch", 1: "length"},
-                                    "tokens": {0: "batch", 1: "length"}, "whole": {0: "batch"}})
-    quantize_dynamic(str(whole), str(path), weight_type=QuantType.QInt8, per_channel=True)
-    onnx.checker.check_model(str(path))
-    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+def fit(data, parts) -> dict[str, np.ndarray]:
+    """Every linear model, as arrays by name."""
+    items = [e for p in parts for e in data[p]]
+    full = [e for e in items if e.ending is not None]
+    out = {}
+    for k, field in enumerate(FIELDS):
+        use = [e for e in items if (e.fields[:, k] != UNKNOWN).all()]
+        if field in ("cause", "solution", "symptom"):
+            use = [e for e in use if field in e.near]
+        x = np.concatenate([e.x for e in use])
+        if field == "solution":
+            # A quote that says "done" is far from what was done: learn how near each clause comes instead.
+            model = Ridge(alpha=3000).fit(x, np.concatenate([e.near[field].max(axis=0) for e in use]))
+            out[field], out[f"{field} intercept"] = model.coef_, np.array(model.intercept_)
+            continue
+        y = np.concatenate([e.fields[:, k] for e in use])
+        model = LogisticRegression(C=0.1 if field == "attempt" else 0.01, max_iter=1000).fit(x, y)
+        out[field], out[f"{field} intercept"] = model.coef_[0], model.intercept_[0]
+    x = np.concatenate([e.x[e.outcome >= 0] for e in items])
+    y = np.concatenate([e.outcome[e.outcome >= 0] for e in items])
+    model = LogisticRegression(C=0.1, max_iter=2000).fit(x, y)
+    out["outcome"], out["outcome intercept"] = model.coef_.T, model.intercept_
+    for name, k in (("resolution", 2), ("kind", 3), ("has_solution", 1)):
+        use = [e for e in full if e.whole[k] >= 0]
+        model = LogisticRegression(C=1.0, max_iter=3000).fit(
+            np.stack([e.ending for e in use]), [e.whole[k] for e in use]
+        )
+        out[name] = model.coef_.T if len(model.classes_) > 2 else model.coef_[0]
+        out[f"{name} intercept"] = model.intercept_ if len(model.classes_) > 2 else model.intercept_[0]
+    return {name: np.asarray(value, np.float16 if value.ndim else np.float32) for name, value in out.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("datasets", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rate", type=float, default=5e-5)
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--all", action="store_true", help="learn from dev, too (for the released weights)")
+    parser.add_argument("--cache", type=Path, help="file that keeps sentence vectors between runs")
+    parser.add_argument("--parts", default="train,train messages", help="splits to learn from, with commas")
     options = parser.parse_args()
-    data = load(options.corpus)
-    print({k: len(v) for k, v in data.items()})
-    items = data["train"] + (data["dev"] if options.all else [])
-    model = train(items, epochs=options.epochs, seed=options.seed, rate=options.rate, minutes=options.minutes)
-    torch.save(model.state_dict(), options.output.with_suffix(".pt"))
-    model.eval()
-    with torch.no_grad():
-        dev = data["dev"]
-        print("dev loss", np.mean([loss_of(model, dev[k:k + 4]).item() for k in range(0, len(dev), 4)]))
-    export(model, options.output)
+    data = load(options.datasets, Cache(options.cache))
+    print({k: len(v) for k, v in data.items()}, flush=True)
+    weights = fit(data, options.parts.split(","))
+    with options.output.open("wb") as file:
+        np.savez_compressed(file, **weights)
+    print(f"{options.output}: {options.output.stat().st_size / 1e3:.0f} kB")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Train triage: logistic regressions over sentence vectors for the category and for low value.
 
-    python scripts/train_triage.py datasets/support -o memlab/extraction/triage.npz
+python scripts/train_triage.py datasets/support -o memlab/extraction/triage.npz
 """
 
 from __future__ import annotations
@@ -37,11 +37,25 @@ def main() -> None:
     value = LogisticRegression(C=3, max_iter=2000, class_weight="balanced").fit(x[learn], low[learn])
     for name in ("dev", "test"):
         here = split == name
-        print(name, "category", round(kinds.score(x[here & ~low, :768], category[here & ~low]), 3), "of", int((here & ~low).sum()),
-              "· low value", round(value.score(x[here], low[here]), 3), "of", int(here.sum()))
-    np.savez_compressed(options.output, names=kinds.classes_, category_w=kinds.coef_.astype(np.float32),
-                        category_b=kinds.intercept_.astype(np.float32), low_w=value.coef_[0].astype(np.float32),
-                        low_b=np.float32(value.intercept_[0]))
+        print(
+            name,
+            "category",
+            round(kinds.score(x[here & ~low, :768], category[here & ~low]), 3),
+            "of",
+            int((here & ~low).sum()),
+            "· low value",
+            round(value.score(x[here], low[here]), 3),
+            "of",
+            int(here.sum()),
+        )
+    np.savez_compressed(
+        options.output,
+        names=kinds.classes_,
+        category_w=kinds.coef_.astype(np.float32),
+        category_b=kinds.intercept_.astype(np.float32),
+        low_w=value.coef_[0].astype(np.float32),
+        low_b=np.float32(value.intercept_[0]),
+    )
 
 
 if __name__ == "__main__":

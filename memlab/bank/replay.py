@@ -3,37 +3,64 @@
 from __future__ import annotations
 
 import json
-from weakref import WeakKeyDictionary
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 
-from memlab.bank.store import Store
-from memlab.curation.curator import CategoryState, Curator, OfflineCurator, curate
+from memlab.bank.store import OperationRow, Store
+from memlab.curation.curator import Curator, OfflineCurator
 from memlab.curation.decisions import Decisions
+from memlab.curation.resolving import CategoryState, Origin, curate, wordings_of
+from memlab.curation.vectors import one_thread
 from memlab.errors import BankError
-from memlab.operations import Operation
-from memlab.records import Conversation, Proposal
+from memlab.records import Kind, Proposal, parse_time
 
-__all__ = ["replay", "state_of"]
+__all__ = ["Replayed", "can_replay", "curator_name", "derive", "replay", "state_of"]
 
-# States are a cache of what the operations table says at a revision; another process's write makes them stale.
-_States = dict[str, tuple[int, CategoryState]]
-_cache: WeakKeyDictionary[Store, _States] = WeakKeyDictionary()
+RACES = 3  # how often other writers may get in between before a replay makes them wait
+LONGEST = 64  # proposals curated between two looks ahead
+Place = tuple[str, Origin, str]  # moment, conversation, proposal as JSON
 
 
-def state_of(store: Store, category: str, *, before: str | None = None) -> CategoryState:
-    """The folded state of a category (of the operations before a moment, if given)."""
-    states, revision = _cache.setdefault(store, {}), store.revision
-    if before is None and category in states and states[category][0] == revision:
-        return states[category][1]
-    state = CategoryState(store.customer, category, store.vector)
+@dataclass(slots=True)
+class Replayed:
+    """How many proposals were curated, and how many operations of each kind the bank gained (or lost)."""
+
+    proposals: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+
+
+def curator_name(store: Store) -> str:
+    """The curator that made a bank's operations."""
+    return store.get_meta("curator") or OfflineCurator.name
+
+
+def can_replay(store: Store, curator: Curator | None) -> bool:
+    """Whether a curator is at hand that may bring the bank up to date."""
+    return curator is not None or curator_name(store) == OfflineCurator.name
+
+
+def state_of(store: Store, category: str) -> CategoryState:
+    """The folded state of a category, to be read and not changed; hold `store.reading()` while using it."""
+    head, known = store.head(category), store.states.get(category)
+    if known is None or known[0] != head:
+        known = (head or 0, _fold(store, category, None))
+        store.states[category] = known
+    return known[1]
+
+
+def _fold(store: Store, category: str, before: str | None) -> CategoryState:
+    state = CategoryState(store.customer, category, store.vectors)
     for operation in store.operations(category, before=before):
         state.apply(operation)
-    if before is None:
-        states[category] = (revision, state)
     return state
 
 
-def replay(store: Store, curator: Curator | None = None) -> int:
-    """Bring every category up to date with truth; many late arrivals are replayed once. Returns proposals curated.
+def replay(store: Store, curator: Curator | None = None) -> Replayed:
+    """Bring every category up to date with truth; many late arrivals are replayed once.
+
+    No lock is held while the curator decides. If another process changed the category meanwhile, it is done again.
 
     Parameters
     ----------
@@ -47,54 +74,109 @@ def replay(store: Store, curator: Curator | None = None) -> int:
     BankError
         If the operations come from a curator that must be named to run again.
     """
-    name = store.get_meta("curator") or OfflineCurator.name
-    if curator is None and name != OfflineCurator.name and store.dirty():
-        raise BankError(f"{store.path}: its operations come from curator {name!r}; learn with it to bring them up to date")
+    done = Replayed()
     if curator is None and not store.dirty():
-        return 0
-    try:
-        return _replay_all(store, curator, name)
-    except BaseException:
-        _cache.pop(store, None)  # the states may hold operations that were rolled back
-        raise
-
-
-def _replay_all(store: Store, curator: Curator | None, name: str) -> int:
-    done = 0
-    with store.transaction():
-        if curator is not None and curator.name != name:
-            for category in store.categories():
-                store.mark_dirty(category, "")
-        if curator is not None and curator.name != store.get_meta("curator"):
-            store.set_meta("curator", curator.name)
-        for category, moment in store.dirty():
-            done += _replay_category(store, category, moment, curator or OfflineCurator())
-            store.clean(category)
+        return done
+    if not can_replay(store, curator):
+        raise BankError(
+            f"{store.path}: its operations come from curator {curator_name(store)!r}; "
+            f"learn with it to bring them up to date"
+        )
+    curator = curator or OfflineCurator()
+    if store.get_meta("curator") != curator.name:
+        _hand_over(store, curator)
+    for category, _, _ in store.dirty():
+        for attempt in range(RACES + 1):
+            with store.transaction() if attempt == RACES else nullcontext():
+                if _replay_category(store, category, curator, done):
+                    break
     return done
 
 
-def _replay_category(store: Store, category: str, moment: str, curator: Curator) -> int:
-    last = store.rows("SELECT max(moment) FROM operations WHERE category = ?", category)[0][0]
-    append = last is None or moment > last
-    store.cut_operations(category, moment)
-    state = state_of(store, category, before=None if append else moment)
-    decisions = Decisions(store.decisions(category))
-    sql = """SELECT p.moment, p.body, c.body FROM proposals p JOIN conversations c ON c.id = p.conversation
+def _hand_over(store: Store, curator: Curator) -> None:
+    with store.transaction():
+        if curator_name(store) != curator.name:
+            for category in store.categories():
+                store.mark_dirty(category, "")
+        store.set_meta("curator", curator.name)
+
+
+def _replay_category(store: Store, category: str, curator: Curator, done: Replayed) -> bool:
+    """Curate a category from its dirty moment on; False if somebody else changed it meanwhile."""
+    with store.reading():
+        token = [d for d in store.dirty() if d[0] == category]
+        if not token:
+            return True
+        moment, head, revision = token[0][1], store.head(category), store.revision
+        state = _state_before(store, category, moment)
+        decisions, places = Decisions(store.decisions(category)), _places(store, category, moment)
+    try:
+        with one_thread():
+            made = list(_curate(state, places, curator, decisions))  # rows, not operations: there may be very many
+    except BankError:
+        if store.revision == revision:
+            raise
+        return False  # a vector that was needed went with a conversation that somebody changed meanwhile
+    with store.transaction():
+        if [d for d in store.dirty() if d[0] == category] != token or store.head(category) != head:
+            return False
+        gained = Counter(row[5] for row in made)
+        gained.subtract(store.count_operations(category, moment))
+        store.states[category] = (store.replace_operations(category, moment, made), state)
+    done.proposals += len(places)
+    done.operations.update(gained)
+    return True
+
+
+def _state_before(store: Store, category: str, moment: str) -> CategoryState:
+    """The state before a moment, taken out of the cache: nobody else may read it while it is changed."""
+    head, known = store.head(category), store.states.pop(category, None)
+    if not moment:
+        return CategoryState(store.customer, category, store.vectors)
+    if known is None or known[0] != head:
+        return _fold(store, category, moment)
+    later = list(store.operations(category, since=moment))
+    if later:
+        known[1].retract(later[::-1])
+    return known[1]
+
+
+def _places(store: Store, category: str, moment: str) -> list[Place]:
+    sql = """SELECT p.moment, c.id, c.started_at, c.requester, p.body
+             FROM proposals p JOIN conversations c ON c.id = p.conversation
              WHERE p.category = ? AND p.moment >= ? ORDER BY p.moment, p.conversation, p.issue"""
-    found = store.rows(sql, category, moment)
-    for when, body, conversation in found:
-        proposal = Proposal.from_json(json.loads(body))
-        operations = _curate(state, proposal, conversation, curator, decisions)
-        store.append_operations(category, when, operations)
-    # The transaction that this runs in moves the revision on by one when it commits.
-    _cache.setdefault(store, {})[category] = (store.revision + 1, state)
-    return len(found)
+    return [(m, Origin(c, parse_time(t), r), body) for m, c, t, r, body in store.rows(sql, category, moment)]
 
 
 def _curate(
-    state: CategoryState, proposal: Proposal, conversation: str, curator: Curator, decisions: Decisions
-) -> list[Operation]:
-    if proposal.low_value:
-        return []
-    case = Conversation.from_json(json.loads(conversation))
-    return curate(state, proposal, case, curator=curator, decisions=decisions)
+    state: CategoryState, places: Sequence[Place], curator: Curator, decisions: Decisions
+) -> Iterator[OperationRow]:
+    category, start = state.graph.category, 0
+    while start < len(places):
+        size = min(LONGEST, max(1, state.index.block() // 4))
+        block = [(m, c, Proposal.from_json(json.loads(body))) for m, c, body in places[start : start + size]]
+        _look_ahead(state, [p for _, _, p in block])
+        for moment, origin, proposal in block:
+            if not proposal.low_value:
+                operations = curate(state, proposal, origin, curator=curator, decisions=decisions)
+                for step, op in enumerate(operations):
+                    yield category, moment, origin.id, proposal.case, step, op.op, op.dumps()
+        start += size
+    _look_ahead(state, [])
+
+
+def _look_ahead(state: CategoryState, proposals: Sequence[Proposal]) -> None:
+    texts: dict[Kind, list[str]] = {"symptom": [], "cause": [], "solution": []}
+    for proposal in proposals:
+        for kind, found in wordings_of(proposal).items():
+            texts[kind] += found
+    state.index.look_ahead(texts)
+
+
+def derive(store: Store, category: str, curator: Curator | None = None) -> list[OperationRow]:
+    """What a replay from the start would write, without writing it."""
+    with store.reading():
+        state = CategoryState(store.customer, category, store.vectors)
+        decisions = Decisions(store.decisions(category))
+        with one_thread():
+            return list(_curate(state, _places(store, category, ""), curator or OfflineCurator(), decisions))

@@ -4,177 +4,75 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memlab.bank.connection import Connection, bank_path
 from memlab.curation.decisions import Decision
-from memlab.bank.schema import prepare
-from memlab.errors import BankError, BankFormatError, CustomerError
+from memlab.curation.resolving import CategoryState
+from memlab.decay import DEFAULT, WeightRule
+from memlab.errors import BankError, CustomerError, InputError, TimeError
 from memlab.operations import Operation
-from memlab.records import Conversation, Proposal, canonical_json, parse_time, valid_customer
+from memlab.records import Conversation, Kind, Proposal, canonical_json, clean_text, parse_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Store", "bank_path", "order_key", "text_hash"]
+__all__ = ["SETTINGS", "Store", "bank_path", "order_key", "text_hash"]
+
+SETTINGS = {"half_life_days": "days > 0", "most_entries": "a number of entries ≥ 1"}
+_MANY = 500  # arguments of one query
+OperationRow = tuple[str, str, str, int, int, str, str]  # category, moment, conversation, case, step, op, body
 
 
 def order_key(conversation: Conversation) -> str:
-    """The start of a conversation as text that sorts like the instant."""
-    return conversation.started_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """The start of a conversation as text that sorts like the instant.
 
-
-def bank_path(home: str | Path, customer: str) -> Path:
-    """The one file of a customer: a readable prefix and a hash of the exact name, so no two names share it.
-
-    >>> bank_path("memory", "acme/eu").name == bank_path("memory", "acme_eu").name
-    False
+    Raises
+    ------
+    TimeError
+        If it has no zone, or lies outside of what a calendar can say in UTC.
     """
-    name = valid_customer(customer)
-    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-    return Path(home) / f"{re.sub('[^a-z0-9]+', '-', name.casefold())[:40].strip('-')}-{digest}.bank"
+    try:
+        return parse_time(conversation.started_at).astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise TimeError(f"conversation {conversation.id!r}: {conversation.started_at} is out of range") from None
 
 
-class Store:
-    """One customer's memory. There is no way to read it without naming the customer.
-
-    Open it with `Bank.open`; use it as a context manager or call `close`. One bank may be shared by threads, and one
-    file by processes: a writer waits for the other, nothing is lost.
-    """
+class Store(Connection):
+    """One customer's memory as tables. There is no way to read it without naming the customer."""
 
     def __init__(self, path: Path, customer: str, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self.customer = customer
-        self._db = connection
-        self._lock = threading.RLock()
-        self._depth = 0
-
-    @classmethod
-    def open(cls, home: str | Path, customer: str, *, create: bool = True) -> Self:
-        """Open a customer's bank in the folder `home`.
-
-        Parameters
-        ----------
-        home : path
-            Folder with one file a customer.
-        customer : str
-            Exact name; it is never trimmed or folded.
-        create : bool
-            Make the folder and the file if they do not exist.
-
-        Raises
-        ------
-        CustomerError
-            If the name is empty or odd, or has no bank and `create` is false.
-        BankFormatError
-            If the file is no bank, is damaged, or was written by a newer memlab.
-        BankError
-            If the file can't be opened or written.
-        """
-        name = valid_customer(customer)
-        path = bank_path(home, name)
-        if not create and not path.exists():
-            raise CustomerError(f"{home}: no bank for customer {name!r}; `memlab learn` makes one")
-        try:
-            if create:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(path, timeout=120, isolation_level=None, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            raise BankError(f"{path}: can't open the bank: {error}") from error
-        try:
-            prepare(db, path, name)
-        except BaseException:
-            db.close()
-            raise
-        return cls(path, name, db)
-
-    def close(self) -> None:
-        """Close the file; a bank that was closed can't be read again."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(path, customer, connection)
+        # Folded operations by category, with the revision that wrote these operations: a cache and never more.
+        self.states: dict[str, tuple[int, CategoryState]] = {}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.customer!r}, {self.count('conversations')} conversations, {str(self.path)!r})"
+        count = self.count("conversations")
+        return f"{type(self).__name__}({self.customer!r}, {count} conversations, {str(self.path)!r})"
 
-    # -- one transaction at a time -------------------------------------------------------------------------------
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing: what is written inside appears together, or not at all. Nests.
-
-        Raises
-        ------
-        BankError
-            If the disk is full, read-only, or the file is locked for two minutes.
-        """
-        with self._lock:
-            try:
-                if self._depth == 0:
-                    self._db.execute("BEGIN IMMEDIATE")
-                self._depth += 1
-                try:
-                    yield
-                except BaseException:
-                    if self._depth == 1:
-                        self._db.execute("ROLLBACK")
-                    raise
-                else:
-                    if self._depth == 1:
-                        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
-                        self._db.execute("COMMIT")
-                finally:
-                    self._depth -= 1
-            except sqlite3.Error as error:
-                raise BankError(f"{self.path}: {error}; nothing was changed") from error
-
-    def rows(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """Rows of a query on the bank's tables (read-only use)."""
-        with self._lock:
-            try:
-                return self._db.execute(sql, arguments).fetchall()
-            except sqlite3.DatabaseError as error:
-                raise BankFormatError(f"{self.path}: {error}") from error
-
-    def _run(self, sql: str, *arguments: object) -> None:
-        self._db.execute(sql, arguments)
-
-    def count(self, table: str) -> int:
-        """Rows in a table."""
-        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 - table names are ours
-
-    @property
-    def revision(self) -> int:
-        """Grows with every committed change, by whichever process."""
-        return int(self.rows("SELECT value FROM meta WHERE key = 'revision'")[0][0])
-
-    def get_meta(self, key: str) -> str | None:
-        """A setting of the bank, such as the curator that its operations come from."""
-        found = self.rows("SELECT value FROM meta WHERE key = ?", key)
-        return str(found[0][0]) if found else None
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Write a setting."""
-        with self.transaction():
-            self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, value)
+    def _roll_back(self) -> None:
+        self.states.clear()  # they may hold operations that are taken back now
+        super()._roll_back()
 
     # -- truth ---------------------------------------------------------------------------------------------------
 
-    def versions(self) -> dict[str, tuple[str, str | None]]:
-        """Content hash and extractor of every conversation (extractor None: still pending)."""
-        return {i: (v, x) for i, v, x in self.rows("SELECT id, version, extractor FROM conversations")}
+    def versions(self, ids: Iterable[str] | None = None) -> dict[str, tuple[str, str | None]]:
+        """Content hash and extractor of conversations, all or these (extractor None: still pending)."""
+        sql = "SELECT id, version, extractor FROM conversations"
+        found = self.rows(sql) if ids is None else self._in(f"{sql} WHERE id IN", list(ids))
+        return {i: (v, x) for i, v, x in found}
+
+    def _in(self, sql: str, values: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(values), _MANY):
+            part = values[start : start + _MANY]
+            yield from self.rows(f"{sql} ({','.join('?' * len(part))})", *part)
 
     def conversation(self, id_: str) -> Conversation | None:
         """One conversation, or None."""
@@ -198,8 +96,8 @@ class Store:
         return [(c, r) for c, r in self.rows("SELECT conversation, reason FROM pending ORDER BY conversation")]
 
     def decisions(self, category: str | None = None) -> list[Decision]:
-        """What people decided, for one category or all, sorted by id."""
-        found = self.rows("SELECT body FROM decisions WHERE ?1 IS NULL OR category = ?1 ORDER BY id", category)
+        """What people decided, for one category or all, in the order in which they did."""
+        found = self.rows("SELECT body FROM decisions WHERE ?1 IS NULL OR category = ?1 ORDER BY place", category)
         return [Decision.from_json(json.loads(b)) for (b,) in found]
 
     def put(
@@ -208,20 +106,22 @@ class Store:
         proposals: Sequence[Proposal],
         *,
         extractor: str | None,
-        texts: Sequence[str] = (),
-        vectors: NDArray[np.float32] | None = None,
+        texts: Iterable[str] = (),
+        vectors: Mapping[str, NDArray[np.float32]] | None = None,
         pending: tuple[str, str] | None = None,
     ) -> None:
         """Store a conversation in place of any earlier version, with what was read out of it.
 
         Parameters
         ----------
-        conversation, proposals
-            Truth to store; the categories concerned are marked for replay from this place.
+        conversation : Conversation
+            Of this customer.
+        proposals : sequence of Proposal
+            Numbered from 0 in `case`, each with a category.
         extractor : str or None
-            Who made the proposals; None if nobody could.
+            Who made them; None if the conversation is still pending.
         texts, vectors
-            Texts that curation and recall need, and their unit vectors of shape (len(texts), dimension).
+            Texts that curation and recall need, and the unit vectors of those that are new to the bank.
         pending : (reason, raw reply), optional
             Why the conversation could not be read.
 
@@ -231,111 +131,211 @@ class Store:
             If the conversation is another customer's.
         """
         if conversation.customer != self.customer:
-            raise CustomerError(f"conversation {conversation.id!r} belongs to another customer")
-        moment = order_key(conversation)
+            raise CustomerError(
+                f"conversation {conversation.id!r} belongs to {conversation.customer!r}, not {self.customer!r}"
+            )
+        c, moment = conversation, order_key(conversation)
         with self.transaction():
-            self._drop(conversation.id)
-            body = canonical_json(conversation.to_json())
-            row = (conversation.id, moment, conversation.version, extractor, body)
-            self._run("INSERT INTO conversations VALUES (?, ?, ?, ?, ?)", *row)
+            old = self._drop(c.id)
+            row = (c.id, moment, c.version, extractor, c.started_at.isoformat(), c.requester)
+            self._run("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)", *row, canonical_json(c.to_json()))
             for p in proposals:
-                place = (conversation.id, p.case, p.category, moment)
-                self._run("INSERT INTO proposals VALUES (?, ?, ?, ?, ?)", *place, canonical_json(p))
-                if p.category is not None:
-                    self.mark_dirty(p.category, moment)
-            if pending:
-                self._run("INSERT INTO pending VALUES (?, ?, ?)", conversation.id, *pending)
-            for text, vector in zip(texts, vectors if vectors is not None else (), strict=True):
-                name = text_hash(text)
-                self._run("INSERT OR IGNORE INTO texts VALUES (?, ?)", conversation.id, name)
-                blob = np.asarray(vector, np.float16).tobytes()
-                self._run("INSERT OR IGNORE INTO vectors VALUES (?, ?)", name, blob)
-
-    def _drop(self, id_: str) -> None:
-        for category, moment in self.rows("SELECT category, moment FROM proposals WHERE conversation = ?", id_):
-            if category is not None:
+                category = p.category or "other"
+                self._run(
+                    "INSERT INTO proposals VALUES (?, ?, ?, ?, ?)", c.id, p.case, category, moment, canonical_json(p)
+                )
                 self.mark_dirty(category, moment)
-        for table in ("proposals", "pending"):
+            if pending:
+                self._run("INSERT INTO pending VALUES (?, ?, ?)", c.id, *map(clean_text, pending))
+            self.put_vectors(c.id, texts, vectors or {})
+            self._sweep(old)
+
+    def _drop(self, id_: str) -> list[str]:
+        """Remove a conversation but for its vectors; returns the names of its texts."""
+        for category, moment in self.rows("SELECT category, moment FROM proposals WHERE conversation = ?", id_):
+            self.mark_dirty(category, moment)
+        names = [n for (n,) in self.rows("SELECT text FROM texts WHERE conversation = ?", id_)]
+        for table in ("proposals", "pending", "texts"):
             self._run(f"DELETE FROM {table} WHERE conversation = ?", id_)  # noqa: S608
         self._run("DELETE FROM conversations WHERE id = ?", id_)
-        mine = "SELECT text FROM texts WHERE conversation = ?1"
-        others = "SELECT 1 FROM texts t WHERE t.text = vectors.text AND t.conversation != ?1"
-        self._run(f"DELETE FROM vectors WHERE text IN ({mine}) AND NOT EXISTS ({others})", id_)  # noqa: S608
-        self._run("DELETE FROM texts WHERE conversation = ?", id_)
+        return names
+
+    def _sweep(self, names: Sequence[str]) -> None:
+        """Delete the vectors of texts that no conversation needs any more."""
+        sql = "DELETE FROM vectors WHERE text = ?1 AND NOT EXISTS (SELECT 1 FROM texts WHERE text = ?1)"
+        self._run_all(sql, ((name,) for name in names))
 
     def drop(self, conversation: str) -> bool:
         """Remove a conversation and mark its categories for replay; True if there was one."""
         with self.transaction():
             found = bool(self.rows("SELECT 1 FROM conversations WHERE id = ?", conversation))
-            self._drop(conversation)
+            self._sweep(self._drop(conversation))
             return found
 
-    def decide(self, decision: Decision) -> None:
-        """Store a person's decision; its category is replayed from the start."""
+    def clear(self) -> int:
+        """Remove everything that was learned, decided and set; returns how many conversations there were."""
         with self.transaction():
-            body = canonical_json(decision)
-            self._run("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?)", decision.id, decision.category, body)
-            self.mark_dirty(decision.category, "")
+            count = self.count("conversations")
+            for category in self.proposed():
+                self.mark_dirty(category, "")
+            for table in ("conversations", "proposals", "pending", "decisions", "settings", "texts", "vectors"):
+                self._run(f"DELETE FROM {table}")  # noqa: S608
+            self._run("DELETE FROM meta WHERE key NOT IN ('customer', 'revision')")
+            return count
+
+    def decide(self, *decisions: Decision) -> None:
+        """Store what a person decided, after all that was decided before; its category is replayed from the start."""
+        with self.transaction():
+            for d in decisions:
+                self._run("DELETE FROM decisions WHERE id = ? AND run = ?", d.id, d.run)
+                sql = "INSERT INTO decisions (id, run, category, body) VALUES (?, ?, ?, ?)"
+                self._run(sql, d.id, d.run, d.category, canonical_json(d))
+                self.mark_dirty(d.category, "")
 
     def take_back(self, decision: str) -> bool:
         """Remove a decision by id; True if there was one."""
+        return self._undecide("id", decision) > 0
+
+    def undo(self, run: str) -> int:
+        """Remove all decisions of a run; returns how many. Afterwards the bank is as if it had not been made."""
+        return self._undecide("run", run)
+
+    def _undecide(self, column: str, value: str) -> int:
         with self.transaction():
-            found = self.rows("SELECT category FROM decisions WHERE id = ?", decision)
+            found = self.rows(f"SELECT category FROM decisions WHERE {column} = ?", value)  # noqa: S608
             for (category,) in found:
                 self.mark_dirty(category, "")
-            self._run("DELETE FROM decisions WHERE id = ?", decision)
-            return bool(found)
+            self._run(f"DELETE FROM decisions WHERE {column} = ?", value)  # noqa: S608
+            return len(found)
+
+    def settings(self, category: str) -> dict[str, float]:
+        """What people set for a category: `half_life_days`, `most_entries`."""
+        found = self.rows("SELECT key, value FROM settings WHERE category = ? ORDER BY key", category)
+        return {k: float(v) for k, v in found}
+
+    def configure(self, category: str, **settings: float | None) -> None:
+        """Set a category's `half_life_days` or `most_entries`; None takes a setting back.
+
+        Raises
+        ------
+        InputError
+            If there is no such setting, or the value is not allowed.
+        """
+        for key, value in settings.items():
+            if key not in SETTINGS:
+                raise InputError(f"no setting {key!r}; there are {', '.join(SETTINGS)}")
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"{key} must be {SETTINGS[key]}, not {value!r}")
+        with self.transaction():
+            for key, value in settings.items():
+                self._run("DELETE FROM settings WHERE category = ? AND key = ?", category, key)
+                if value is not None:
+                    self._run("INSERT INTO settings VALUES (?, ?, ?)", category, key, repr(float(value)))
+
+    def rule(self, category: str) -> WeightRule:
+        """The constants of a category's weights."""
+        half_life = self.settings(category).get("half_life_days")
+        return WeightRule(half_life_days=half_life) if half_life else DEFAULT
+
+    def named(self, category: str) -> dict[tuple[Kind, str], str]:
+        """Titles that people gave, by column and wording."""
+        found = self.rows("SELECT body FROM decisions WHERE category = ? ORDER BY place", category)
+        decisions = [Decision.from_json(json.loads(b)) for (b,) in found]
+        return {(d.kind, d.a): d.b for d in decisions if d.answer == "rename"}
+
+    def proposed(self) -> list[str]:
+        """Categories that hold at least one proposal, sorted."""
+        return [c for (c,) in self.rows("SELECT DISTINCT category FROM proposals ORDER BY category")]
 
     # -- derived -------------------------------------------------------------------------------------------------
 
     def mark_dirty(self, category: str, moment: str) -> None:
         """Note that a category must be replayed from `moment` on ("" for the start)."""
         self._run(
-            "INSERT INTO dirty VALUES (?, ?) ON CONFLICT DO UPDATE SET moment = min(moment, excluded.moment)",
+            "INSERT INTO dirty VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET moment = min(moment, ?2), revision = ?3",
             category,
             moment,
+            self.revision,
         )
 
-    def dirty(self) -> list[tuple[str, str]]:
-        """Categories to be replayed, and from when."""
-        return [(c, m) for c, m in self.rows("SELECT category, moment FROM dirty ORDER BY category")]
+    def dirty(self) -> list[tuple[str, str, int]]:
+        """Categories to be replayed, from when, and the revision before the last change that asked for it."""
+        return [(c, m, r) for c, m, r in self.rows("SELECT category, moment, revision FROM dirty ORDER BY category")]
 
-    def clean(self, category: str) -> None:
-        """Note that a category has been replayed."""
-        self._run("DELETE FROM dirty WHERE category = ?", category)
+    def head(self, category: str) -> int | None:
+        """The revision that wrote a category's operations, if it has any."""
+        found = self.rows("SELECT revision FROM heads WHERE category = ?", category)
+        return int(found[0][0]) if found else None
 
     def categories(self) -> list[str]:
         """Categories that hold at least one operation, sorted."""
-        return [c for (c,) in self.rows("SELECT DISTINCT category FROM operations ORDER BY category")]
+        sql = """WITH RECURSIVE c(name) AS (SELECT min(category) FROM operations UNION ALL
+                 SELECT (SELECT min(category) FROM operations WHERE category > name) FROM c WHERE name IS NOT NULL)
+                 SELECT name FROM c WHERE name IS NOT NULL"""  # one step an index entry, not a scan
+        return [c for (c,) in self.rows(sql)]
 
-    def operations(self, category: str, *, before: str | None = None) -> Iterator[Operation]:
-        """A category's operations in order, all or those of conversations that started before a moment."""
-        sql = "SELECT body FROM operations WHERE category = ? AND (?2 IS NULL OR moment < ?2)"
-        for (body,) in self.rows(f"{sql} ORDER BY moment, conversation, issue, step", category, before):  # noqa: S608
+    def operations(self, category: str, *, before: str | None = None, since: str | None = None) -> Iterator[Operation]:
+        """A category's operations in order: all, or those of conversations that started before or since a moment."""
+        sql = """SELECT body FROM operations
+                 WHERE category = ?1 AND moment < coalesce(?2, '~') AND moment >= coalesce(?3, '')
+                 ORDER BY moment, conversation, issue, step"""
+        for (body,) in self.rows(sql, category, before, since):
             yield Operation.from_json(json.loads(body))
 
-    def cut_operations(self, category: str, moment: str) -> None:
-        """Delete a category's operations from a moment on."""
-        self._run("DELETE FROM operations WHERE category = ? AND moment >= ?", category, moment)
+    def count_operations(self, category: str, since: str) -> Counter[str]:
+        """How many operations of each kind a category has from a moment on."""
+        sql = "SELECT op, count(*) FROM operations WHERE category = ? AND moment >= ? GROUP BY op"
+        return Counter(dict(self.rows(sql, category, since)))
 
-    def append_operations(self, category: str, moment: str, operations: Sequence[Operation]) -> None:
-        """Store the operations of one proposal."""
-        for step, op in enumerate(operations):
-            row = (category, moment, op.conversation, op.case, step, op.dumps())
-            self._run("INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?)", *row)
+    def replace_operations(self, category: str, since: str, rows: Iterable[OperationRow]) -> int:
+        """Put these operations in place of all from a moment on; returns the category's new head."""
+        with self.transaction():
+            self._run("DELETE FROM operations WHERE category = ? AND moment >= ?", category, since)
+            self._run_all("INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self._run("DELETE FROM dirty WHERE category = ?", category)
+            head = self.revision + 1  # the transaction that this runs in moves it on by one when it commits
+            self._run("INSERT OR REPLACE INTO heads VALUES (?, ?)", category, head)
+            return head
 
-    def vector(self, text: str) -> NDArray[np.float32]:
-        """The stored unit vector of a text.
+    def cut_operations(self) -> None:
+        """Delete all operations that wait for a replay, so that nothing of what was dropped is left in them."""
+        with self.transaction():
+            for category, moment, _ in self.dirty():
+                self._run("DELETE FROM operations WHERE category = ? AND moment >= ?", category, moment)
+                self._run("INSERT OR REPLACE INTO heads VALUES (?, ?)", category, self.revision + 1)
+
+    def put_vectors(self, conversation: str, texts: Iterable[str], vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Note which texts a conversation needs vectors of, and store those that are new."""
+        blobs = ((text_hash(t), np.asarray(v, np.float16).tobytes()) for t, v in vectors.items())
+        self._run_all("INSERT OR IGNORE INTO texts VALUES (?, ?)", ((conversation, text_hash(t)) for t in texts))
+        self._run_all("INSERT OR IGNORE INTO vectors VALUES (?, ?)", blobs)
+
+    def clear_vectors(self) -> None:
+        """Delete all vectors, so that they can be made again."""
+        with self.transaction():
+            self._run("DELETE FROM vectors")
+            self._run("DELETE FROM texts")
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The stored unit vectors of texts, shape (len(texts), dimension).
 
         Raises
         ------
-        KeyError
-            If the text has none.
+        BankError
+            If a text has none.
         """
-        found = self.rows("SELECT vector FROM vectors WHERE text = ?", text_hash(text))
-        if not found:
-            raise KeyError(text)
-        return np.frombuffer(found[0][0], np.float16).astype(np.float32)
+        names = [text_hash(text) for text in texts]
+        found = dict(self._in("SELECT text, vector FROM vectors WHERE text IN", sorted(set(names))))
+        missing = next((t for t, n in zip(texts, names, strict=True) if n not in found), None)
+        if missing is not None:
+            raise BankError(f"{self.path}: no vector for {missing!r}; rebuild the bank")
+        rows = np.frombuffer(b"".join(found[n] for n in names), np.float16).astype(np.float32)
+        return rows.reshape(len(names), -1)
+
+    def known_texts(self, texts: Iterable[str]) -> set[str]:
+        """Those of the texts that have a vector."""
+        names = {text_hash(text): text for text in texts}
+        return {names[n] for (n,) in self._in("SELECT text FROM vectors WHERE text IN", sorted(names))}
 
     def newest(self) -> datetime | None:
         """When the newest conversation started."""

@@ -6,16 +6,16 @@ import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from importlib.metadata import entry_points
+from datetime import datetime, tzinfo
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, cast, overload
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memlab.errors import InputError, TimeError
-from memlab.records import Conversation
+from memlab.records import Conversation, parse_time
 
-__all__ = ["ReadReport", "Reader", "Skipped", "read_conversations", "read_jsonl_objects", "readers"]
+__all__ = ["Options", "ReadReport", "Reader", "Skipped", "read_conversations", "read_jsonl_objects", "readers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +53,52 @@ class ReadReport(Sequence[Conversation]):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a reader may be told: the zone of naive times, the customer of files that name none, a column mapping."""
+    """What a reader may be told.
+
+    Attributes
+    ----------
+    zone : tzinfo, optional
+        The zone of naive times; without it they are refused.
+    customer : str, optional
+        The customer of files that name none.
+    columns : mapping
+        Our name → theirs (a column, or a dotted place in JSON), and what else a format asks for: ``role.user``,
+        ``role.agent`` and ``role.tool`` hold the words that stand for a role, ``agents`` who helps, joined by ``|``.
+    at : datetime, optional
+        The start of conversations whose file has no time at all.
+    """
 
     zone: tzinfo | None = None
     customer: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    at: datetime | None = None
 
 
 Reader = Callable[[Path, Options], Iterator[Conversation | Skipped]]
 
 
 def readers() -> dict[str, Reader]:
-    """The formats that can be read: memlab's own, and those that installed packages add (group `memlab.readers`)."""
-    from memlab.corpus import helpdesk
+    """The formats that can be read: memlab's own, and those that installed packages add (group `memlab.readers`).
 
-    found: dict[str, Reader] = {"jsonl": read_jsonl, "helpdesk": helpdesk.read}
+    A package's reader is loaded when it is used, and can't replace one of memlab's own.
+    """
+    from memlab.corpus.formats import FORMATS
+
+    found: dict[str, Reader] = {"jsonl": read_jsonl, **FORMATS}
     for point in sorted(entry_points(group="memlab.readers"), key=lambda p: p.name):
-        found.setdefault(point.name, point.load())
+        found.setdefault(point.name, _plugin(point))
     return found
+
+
+def _plugin(point: EntryPoint) -> Reader:
+    def read(path: Path, options: Options) -> Iterator[Conversation | Skipped]:
+        try:
+            reader = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"the reader {point.name!r} ({point.value}) can't be loaded: {error}") from error
+        return cast(Reader, reader)(path, options)
+
+    return read
 
 
 def read_conversations(
@@ -80,6 +108,7 @@ def read_conversations(
     zone: str | tzinfo | None = None,
     customer: str | None = None,
     columns: Mapping[str, str] | None = None,
+    at: str | datetime | None = None,
     strict: bool = False,
 ) -> ReadReport:
     """Read a file of conversations; a bad line is reported and the rest goes on.
@@ -87,7 +116,7 @@ def read_conversations(
     Parameters
     ----------
     path : path
-        The file.
+        The file, or the folder of an export (`slack`, `teams`, `mail`).
     format : str
         One of `readers()`; by default memlab's own JSON lines.
     zone : str or tzinfo, optional
@@ -95,7 +124,9 @@ def read_conversations(
     customer : str, optional
         Whose conversations these are, for formats that do not say.
     columns : mapping, optional
-        Their names for our fields, for tables.
+        Their names for our fields; see `Options`.
+    at : str or datetime, optional
+        The start of conversations whose file has no time at all, such as chats exported for training.
     strict : bool
         Raise at the first bad line.
 
@@ -104,17 +135,14 @@ def read_conversations(
     InputError
         If the file can't be read at all, the format is unknown, or (strict) a line is bad.
     """
-    known = readers()
-    if format not in known:
-        raise InputError(f"unknown format {format!r}; known: {', '.join(sorted(known))}")
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    options = Options(_zone(zone), customer, dict(columns or {}))
+    reader = _reader(path, format)
+    tz = _zone(zone)
+    options = Options(tz, customer, dict(columns or {}), None if at is None else parse_time(at, zone=tz))
     conversations: list[Conversation] = []
     skipped: list[Skipped] = []
     seen: dict[tuple[str, str], str] = {}
-    for number, item in enumerate(known[format](path, options), 1):
+    for number, item in enumerate(reader(path, options), 1):
         if isinstance(item, Conversation):
             key = (item.customer, item.id)
             if key not in seen:
@@ -128,6 +156,20 @@ def read_conversations(
             raise InputError(str(item))
         skipped.append(item)
     return ReadReport(conversations, skipped)
+
+
+def _reader(path: Path, format: str) -> Reader:
+    from memlab.corpus.formats import FOLDERS, FORMATS
+
+    known = readers()
+    if format not in known:
+        raise InputError(f"unknown format {format!r}; known: {', '.join(sorted(known))}")
+    folder_allowed = format in FOLDERS or (format != "jsonl" and format not in FORMATS)
+    if path.is_dir() and not folder_allowed:
+        raise InputError(f"{path}: a folder, where {format} needs a file")
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return known[format]
 
 
 def _zone(zone: str | tzinfo | None) -> tzinfo | None:
@@ -169,7 +211,7 @@ def _no_constant(name: str) -> object:
 
 
 def read_jsonl(path: Path, options: Options) -> Iterator[Conversation | Skipped]:
-    """memlab's own format: one conversation a line."""
+    """Conversations of memlab's own format, one a line."""
     for item in read_jsonl_objects(path):
         if isinstance(item, Skipped):
             yield item

@@ -10,20 +10,37 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from memlab.curation.guards import conflict, content_words, identifiers
-from memlab.curation.keys import normal_key, words
+from memlab.curation.guards import Reading, conflict, reading
+from memlab.curation.keys import normal_key
+from memlab.curation.vectors import cosines, whole
+from memlab.operations import DOUBT
 from memlab.records import Kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from memlab.models.embeddings import Encoder
 
-__all__ = ["FEATURES", "Verdict", "compare", "pair_features", "same_entry"]
+__all__ = [
+    "FEATURES",
+    "Verdict",
+    "compare",
+    "judge",
+    "likelihood",
+    "merges",
+    "pair_features",
+    "probability",
+    "same_entry",
+    "worth_checking",
+]
 
-FEATURES = ("cosine", "shared_words", "contained_words", "trigrams", "same_identifier", "one_sided_identifier", "length_ratio")
+FEATURES = (
+    "cosine",
+    "shared_words",
+    "contained_words",
+    "trigrams",
+    "same_identifier",
+    "one_sided_identifier",
+    "length_ratio",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +54,71 @@ class Verdict:
 
 def pair_features(a: str, b: str, cosine: float) -> dict[str, float]:
     """What the model sees of a pair: meaning (cosine), words, spelling and identifiers; each rounded to 4 digits."""
-    left, right = content_words(a), content_words(b)
-    shared, ids_a, ids_b = left & right, identifiers(a), identifiers(b)
-    grams_a, grams_b = _trigrams(a), _trigrams(b)
-    sizes = sorted((len(words(a)), len(words(b))))
-    values = {
-        "cosine": cosine,
-        "shared_words": len(shared) / max(1, len(left | right)),
-        "contained_words": len(shared) / max(1, min(len(left), len(right))),
-        "trigrams": len(grams_a & grams_b) / max(1, len(grams_a | grams_b)),
-        "same_identifier": float(bool(ids_a & ids_b)),
-        "one_sided_identifier": float(bool(ids_a) != bool(ids_b)),
-        "length_ratio": sizes[0] / max(1, sizes[1]),
-    }
-    return {name: round(value, 4) for name, value in values.items()}
+    values = _values(reading(a), reading(b), cosine)
+    return {name: round(value, 4) for name, value in zip(FEATURES, values, strict=True)}
 
 
-def _trigrams(text: str) -> set[str]:
-    padded = f"  {normal_key(text)} "
-    return {padded[n : n + 3] for n in range(len(padded) - 2)}
+def _values(a: Reading, b: Reading, cosine: float) -> tuple[float, ...]:
+    shared, grams = len(a.content & b.content), len(a.trigrams & b.trigrams)
+    n, m, less, more = a.meanings, b.meanings, a.length, b.length
+    if less > more:
+        less, more = more, less
+    return (
+        cosine,
+        shared / (n + m - shared) if shared else 0.0,
+        shared / (n if n < m else m) if shared else 0.0,
+        grams / (a.grams + b.grams - grams) if grams else 0.0,
+        0.0 if a.identifiers.isdisjoint(b.identifiers) else 1.0,
+        1.0 if bool(a.identifiers) != bool(b.identifiers) else 0.0,
+        less / more if more else 0.0,
+    )
 
 
 @cache
 def _model(kind: Kind) -> dict[str, float]:
-    data: dict[str, dict[str, float]] = json.loads((resources.files("memlab.curation") / "pairs.json").read_text("utf-8"))
+    text = (resources.files("memlab.curation") / "pairs.json").read_text("utf-8")
+    data: dict[str, dict[str, float]] = json.loads(text)
     return data[kind]
+
+
+@cache
+def _weights(kind: Kind) -> tuple[float, ...]:
+    model = _model(kind)
+    return tuple(model[name] for name in ("intercept", *FEATURES))
 
 
 def probability(features: Mapping[str, float], kind: Kind) -> float:
     """The model's probability that a pair with these features is one entry, in [0, 1]."""
+    return _logistic(_weights(kind), [features[name] for name in FEATURES])
+
+
+def _logistic(weights: Sequence[float], values: Sequence[float]) -> float:
+    # Written out, for this is the hot spot; one fixed order gives the same bits in every version of Python.
+    w, a, b, c, d, e, f, g = weights
+    x, y, z, t, u, v, r = values
+    return 1 / (1 + math.exp(-(w + a * x + b * y + c * z + d * t + e * u + f * v + g * r)))
+
+
+def likelihood(a: str, b: str, cosine: float, kind: Kind) -> float:
+    """The probability that two wordings which no guard keeps apart are one entry: 1 for the same words in any order."""
+    left, right = reading(a), reading(b)
+    if left.length == right.length and left.bag == right.bag and left.content:
+        return 1.0
+    return _logistic(_weights(kind), _values(left, right, cosine))
+
+
+def worth_checking(kind: Kind) -> float:
+    """The probability below which a candidate changes no decision: neither the best, nor a rival, nor in doubt."""
     model = _model(kind)
-    return 1 / (1 + math.exp(-(model["intercept"] + sum(model[f] * features[f] for f in FEATURES))))
+    return min(model["review_above"], model["merge_above"] - model["margin"])
 
 
 def merges(kind: Kind, probabilities: Sequence[float]) -> bool:
     """Whether the best of several candidates is the one meant: sure by itself, or likely and clearly ahead of the next.
+
+    Merging asks for more than `compare` does of one pair: a memory holds many entries of which at most one is meant,
+    and what was read out of a conversation is a rougher wording than two phrases put side by side. The cuts are those
+    at which the shipped corpus, read by the offline extractor, keeps nine of ten pieces of evidence with their own.
 
     Parameters
     ----------
@@ -82,7 +129,7 @@ def merges(kind: Kind, probabilities: Sequence[float]) -> bool:
     """
     model, best = _model(kind), probabilities[0]
     rival = probabilities[1] if len(probabilities) > 1 else 0.0
-    return best >= model["sure_above"] or (best >= model["same_above"] and best - rival >= model["margin"])
+    return best >= model["sure_above"] or (best >= model["merge_above"] and best - rival >= model["margin"])
 
 
 def compare(a: str, b: str, cosine: float, kind: Kind) -> Verdict:
@@ -103,14 +150,18 @@ def compare(a: str, b: str, cosine: float, kind: Kind) -> Verdict:
     reason = conflict(a, b)
     if reason:
         return Verdict(False, reason, features)
-    if content_words(a) and sorted(words(a)) == sorted(words(b)):
+    return judge(features, likelihood(a, b, cosine, kind), kind)
+
+
+def judge(features: Mapping[str, float], p: float, kind: Kind) -> Verdict:
+    """What a probability means for a pair that no guard keeps apart."""
+    model, features = _model(kind), {**features, "probability": round(p, 4)}
+    if p == 1.0:
         return Verdict(True, "same words in another order", features)
-    model, p = _model(kind), probability(features, kind)
-    features["probability"] = round(p, 4)
     if p >= model["same_above"]:
         return Verdict(True, f"same meaning (p = {p:.2f})", features)
     if p >= model["review_above"]:
-        return Verdict(None, f"perhaps the same (p = {p:.2f}): a person should look", features)
+        return Verdict(None, f"{DOUBT} (p = {p:.2f}): a person should look", features)
     return Verdict(False, f"different meaning (p = {p:.2f})", features)
 
 
@@ -138,11 +189,5 @@ def same_entry(a: str, b: str, *, kind: Kind = "symptom", encoder: Encoder | Non
 
     if normal_key(a) == normal_key(b):
         return compare(a, b, 1.0, kind)
-    vectors = (encoder or default_encoder()).encode([a, b])
+    vectors = whole((encoder or default_encoder()).encode([a, b]))
     return compare(a, b, cosines(vectors[:1], vectors[1])[0], kind)
-
-
-def cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> Sequence[float]:
-    """Cosines of unit rows with a unit vector, rounded to 4 digits so that machines agree."""
-    values: list[float] = np.round((matrix @ vector).astype(np.float64), 4).tolist()
-    return values

@@ -8,19 +8,26 @@ from typing import Any, Literal, get_args
 
 from memlab.curation.keys import normal_key
 from memlab.errors import InputError
-from memlab.records import Kind, content_hash
+from memlab.records import Kind, clean_text, content_hash
 
-__all__ = ["NO_DECISIONS", "Decision", "Decisions"]
+__all__ = ["NO_DECISIONS", "Answer", "Decision", "Decisions"]
 
-Answer = Literal["same", "apart", "reject", "rename"]
+Answer = Literal["same", "apart", "reject", "rename", "accept"]
+_PAIRS = ("same", "apart", "rename")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A person's answer about one wording or a pair.
 
-    `same` and `apart` are about wordings `a` and `b`; `reject` about `a`; `rename` gives the entry with wording `a`
-    the title `b`. Decisions name wordings and not ids, so they survive every replay.
+    `same` and `apart` are about wordings `a` and `b`; `reject` keeps wording `a` (and what means the same) out;
+    `accept` lets `a` in although it needed a review; `rename` gives the entry with wording `a` the title `b`. Decisions
+    name wordings and not ids, so they survive every replay. Of two that contradict each other the later one holds.
+
+    Attributes
+    ----------
+    run : str
+        What it was decided in, such as one review; a run can be undone as a whole.
     """
 
     answer: Answer
@@ -28,55 +35,105 @@ class Decision:
     kind: Kind
     a: str
     b: str = ""
+    run: str = ""
 
     def __post_init__(self) -> None:
-        if self.answer not in get_args(Answer) or self.kind not in get_args(Kind) or not self.a.strip():
-            raise InputError(f"not a decision: {self.answer!r} about {self.kind!r} {self.a!r}")
-        if self.answer != "reject" and not self.b.strip():
-            raise InputError(f"{self.answer} needs a second wording")
+        if self.answer not in get_args(Answer) or self.kind not in get_args(Kind):
+            raise InputError(
+                f"not a decision: {self.answer!r} about a {self.kind!r}; answers are {', '.join(get_args(Answer))}, "
+                f"kinds {', '.join(get_args(Kind))}"
+            )
+        for name in ("category", "a", "b", "run"):
+            object.__setattr__(self, name, clean_text(str(getattr(self, name)).strip()))
+        if not self.a or not self.category:
+            raise InputError(f"{self.answer}: a decision needs a category and a wording")
+        if (self.answer in _PAIRS) != bool(self.b):
+            needed = "a second wording" if self.answer in _PAIRS else "one wording only"
+            raise InputError(f"{self.answer} needs {needed}")
+        if self.answer == "apart" and normal_key(self.a) == normal_key(self.b):
+            raise InputError(f"{self.a!r} and {self.b!r} are the same words; they can't be kept apart")
 
     @property
     def id(self) -> str:
-        """Hash of its content; the order of a pair does not matter."""
+        """Hash of what was decided, whoever and whenever; the order of a pair does not matter."""
         pair = [normal_key(self.a), normal_key(self.b)] if self.b else [normal_key(self.a)]
+        if self.answer == "rename":
+            pair[1] = self.b
         return content_hash([self.answer, self.category, self.kind, pair if self.answer == "rename" else sorted(pair)])
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Decision:
-        """Read back what an export holds."""
-        return cls(**data)
+        """Read back what an export holds.
+
+        Raises
+        ------
+        InputError
+            If it is not a decision.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise InputError(f"not a decision: {error}") from None
 
 
 class Decisions:
-    """The decisions of one category, looked up by wording."""
+    """The decisions of one category, looked up by wording.
+
+    Parameters
+    ----------
+    items : iterable of Decision
+        In the order in which they were made.
+    """
 
     def __init__(self, items: Iterable[Decision] = ()) -> None:
-        self._apart: set[tuple[Kind, frozenset[str]]] = set()
-        self._same: dict[tuple[Kind, str], list[str]] = {}
-        self._rejected: set[tuple[Kind, str]] = set()
-        self.names: dict[tuple[Kind, str], str] = {}
+        pairs: dict[tuple[Kind, frozenset[str]], Decision] = {}
+        single: dict[tuple[Kind, str], Decision] = {}
+        renamed: dict[tuple[Kind, str], Decision] = {}
         for d in items:
-            if d.answer == "apart":
-                self._apart.add((d.kind, frozenset((normal_key(d.a), normal_key(d.b)))))
-            elif d.answer == "same":
-                for x, y in ((d.a, d.b), (d.b, d.a)):
-                    self._same.setdefault((d.kind, normal_key(x)), []).append(y)
-            elif d.answer == "reject":
-                self._rejected.add((d.kind, normal_key(d.a)))
+            keys = frozenset((normal_key(d.a), normal_key(d.b)))
+            if d.answer in ("same", "apart"):
+                pairs[d.kind, keys] = d
+            elif d.answer == "rename":
+                renamed[d.kind, normal_key(d.a)] = d
             else:
-                self.names[d.kind, normal_key(d.a)] = d.b
+                single[d.kind, normal_key(d.a)] = d
+        self.names: dict[tuple[Kind, str], str] = {key: d.b for key, d in renamed.items()}
+        self._single = {key: d.answer for key, d in single.items()}
+        self._apart: dict[tuple[Kind, str], list[str]] = {}
+        links: dict[tuple[Kind, str], list[str]] = {}
+        for d in [*pairs.values(), *renamed.values()]:
+            side = self._apart if d.answer == "apart" else links
+            for x, y in ((d.a, d.b), (d.b, d.a)):
+                side.setdefault((d.kind, normal_key(x)), []).append(y)
+        self._same = {key: _reachable(links, *key) for key in links}
 
     def same(self, kind: Kind, text: str) -> list[str]:
-        """The wordings that a person called the same entry as this one, sorted."""
-        return sorted(self._same.get((kind, normal_key(text)), []))
+        """The wordings that people, in one or more steps, called the same entry as this one, sorted."""
+        return self._same.get((kind, normal_key(text)), [])
 
-    def apart(self, kind: Kind, a: str, b: str) -> bool:
-        """A person said that these wordings are different entries."""
-        return (kind, frozenset((normal_key(a), normal_key(b)))) in self._apart
+    def apart(self, kind: Kind, text: str) -> list[str]:
+        """The wordings that a person said are other entries than this one, sorted."""
+        return sorted(self._apart.get((kind, normal_key(text)), ()))
 
     def rejected(self, kind: Kind, text: str) -> bool:
         """A person said that this wording is no entry."""
-        return (kind, normal_key(text)) in self._rejected
+        return self._single.get((kind, normal_key(text))) == "reject"
+
+    def accepted(self, kind: Kind, text: str) -> bool:
+        """A person let this wording in."""
+        return self._single.get((kind, normal_key(text))) == "accept"
+
+
+def _reachable(links: Mapping[tuple[Kind, str], Iterable[str]], kind: Kind, key: str) -> list[str]:
+    found: dict[str, str] = {}
+    queue = [key]
+    while queue:
+        for text in links.get((kind, queue.pop()), ()):
+            other = normal_key(text)
+            if other != key and other not in found:
+                found[other] = text
+                queue.append(other)
+    return [found[k] for k in sorted(found)]
 
 
 NO_DECISIONS = Decisions()

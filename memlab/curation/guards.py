@@ -5,31 +5,40 @@ Similarity can't see these: "error 809" and "error 691" have a cosine of 0.91, t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 
 import regex
 
-from memlab.curation.keys import words
+from memlab.curation.keys import normal_key, words
 
-__all__ = ["conflict", "content_words", "identifiers", "stem"]
+__all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "stem"]
 
-_STOP = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_STOP = _words(
     """a an and are as at be been but by did do does for from had has have in into is it its of on onto or so than that
-    the their then there these this those to was were when where which while will with i me my mine we us our you your he
-    she they them just only also very really still again now get gets got getting keep keeps any some all am if
-    der die das den dem ein eine einen und oder ist sind war hat haben ich mir mein meine es im in am auf mit von zu für
-    le la les un une des du de et ou est sont je me mon ma il elle dans sur avec pour que qui ne""".split()
+    the their then there these this those to was were when where which while will with i me my mine we us our you your
+    he she they them just only also very really still again now get gets got getting keep keeps any some all am if more
+    longer anymore mehr der die das den dem ein eine einen und oder ist sind war hat haben ich mir mein meine es im in
+    am auf mit von zu für le la les un une des du de et ou est sont je me mon ma il elle dans sur avec pour que qui ne"""
 )
-_NEGATION = frozenset("not no never without nothing nobody none cannot nicht kein keine keinen ohne nie pas sans jamais".split())
-_SELF = frozenset("i me my we us our myself ich mir mich je moi".split())
-_OTHER = frozenset(
+_NEGATION = _words(
+    "not no never without nothing nobody none cannot nicht kein keine keinen ohne nie pas sans jamais"
+)
+_SELF = _words("i me my we us our myself ich mir mich je moi")
+_OTHER = _words(
     """others other they them their people anyone anybody everyone everybody nobody noone someone somebody colleagues
-    colleague caller callers participants participant attendees customer customers andere anderen autres""".split()
+    colleague caller callers participants participant attendees customer customers andere anderen autres"""
 )
-_PERCEIVE = frozenset("hear hears heard see sees seen understand call reach hören sehen entendre voir".split())
-_UNITS = frozenset(
+_PERCEIVE = _words("hear hears heard see sees seen understand call reach hören sehen entendre voir")
+_UNITS = _words(
     """s sec second seconds min mins minute minutes h hour hours day days week weeks month months am pm uhr times time x
-    people users colleagues of pages gb mb % percent""".split()
+    people users colleagues of pages gb mb % percent"""
 )
 _PRODUCTS = {
     "teams": "teams msteams", "outlook": "outlook", "onedrive": "onedrive", "sharepoint": "sharepoint",
@@ -40,13 +49,22 @@ _PRODUCTS = {
 }  # fmt: skip
 _PRODUCT_OF = {word: product for product, names in _PRODUCTS.items() for word in names.split()}
 _OPPOSITES = [
-    ("visible", "hidden"), ("incoming", "outgoing"), ("inbound", "outbound"), ("upload", "download"), ("enable", "disable"),
-    ("install", "uninstall"), ("send", "receive"), ("add", "remove"), ("open", "close"), ("start", "stop"), ("on", "off"),
-    ("before", "after"), ("internal", "external"), ("left", "right"), ("connect", "disconnect"), ("lock", "unlock"),
-    ("allow", "block"), ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"),
-    ("uploading", "downloading"), ("sending", "receiving"), ("microphone", "speaker"), ("camera", "microphone"),
+    ("visible", "hidden"), ("incoming", "outgoing"), ("inbound", "outbound"), ("upload", "download"),
+    ("enable", "disable"), ("enabled", "disabled"), ("install", "uninstall"), ("send", "receive"), ("sent", "received"),
+    ("add", "remove"), ("open", "close"), ("start", "stop"), ("on", "off"), ("before", "after"), ("left", "right"),
+    ("internal", "external"), ("connect", "disconnect"), ("lock", "unlock"), ("allow", "block"), ("allowed", "blocked"),
+    ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"), ("uploading", "downloading"),
+    ("sending", "receiving"), ("microphone", "speaker"), ("camera", "microphone"), ("upgrade", "downgrade"),
+    ("update", "rollback"),
 ]  # fmt: skip
 _OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
+# Words that also do other work ("hold on", "since the new year"): opposites only between sentences that are alike.
+_WEAK = _words("on off old new first last before after left right open close start stop")
+_PAST = _words("longer more anymore mehr plus")  # "no longer" negates the word before it
+_SKIP = _words("since until yet even seit bis depuis seul")
+_ELISION = regex.compile(r"(l|d|n|j|qu|s|m|t|c)'(.{2,})")
+_CLOCK = regex.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+_TOWARDS = _words("from to into onto von nach zu aus vers")
 _ENDING = regex.compile(r"(?:ations?|ings?|ed|es|s|ly|ment)$")
 
 
@@ -64,13 +82,79 @@ def stem(word: str) -> str:
     return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls" else base.rstrip("e")
 
 
-@lru_cache(maxsize=65536)
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the guards look at in a wording, read once.
+
+    Attributes
+    ----------
+    words : tuple of str
+        In order, contracted negations opened (can't → can not).
+    content : frozenset of str
+        Stems of the words that carry meaning.
+    identifiers : frozenset of str
+        Words with a digit or an underscore, but not amounts.
+    products : frozenset of str
+        Products that are named.
+    direction : tuple of str
+        Who perceives whom.
+    negated : frozenset of str
+        Stems that stand right behind a negation.
+    bag : tuple of str
+        The words, sorted.
+    trigrams : frozenset of str
+        Of the normalised key.
+    length, meanings, grams : int
+        Numbers of words, of stems that carry meaning, and of trigrams.
+    opposites : tuple of (str, str)
+        Words that have an opposite, with it, sorted.
+    """
+
+    words: tuple[str, ...]
+    content: frozenset[str]
+    identifiers: frozenset[str]
+    products: frozenset[str]
+    direction: tuple[str, ...]
+    negated: frozenset[str]
+    bag: tuple[str, ...]
+    trigrams: frozenset[str]
+    length: int
+    meanings: int
+    grams: int
+    opposites: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=20000)
+def reading(text: str) -> Reading:
+    """Read a wording for the guards and the pair model."""
+    plain, found, padded = words(text), _split(text), f"  {normal_key(text)} "
+    content = frozenset(stem(w) for w in found if w not in _STOP and w not in _NEGATION)
+    trigrams = frozenset(intern(padded[n : n + 3]) for n in range(len(padded) - 2))
+    return Reading(
+        words=found,
+        content=content,
+        identifiers=_identifiers(found),
+        products=frozenset(_PRODUCT_OF[w] for w in found if w in _PRODUCT_OF),
+        direction=_direction(found),
+        negated=_negated(found),
+        bag=tuple(sorted(plain)),
+        trigrams=trigrams,
+        length=len(plain),
+        meanings=len(content),
+        grams=len(trigrams),
+        opposites=tuple((w, _OPPOSITE[w]) for w in sorted({*found}) if w in _OPPOSITE),
+    )
+
+
 def _split(text: str) -> tuple[str, ...]:
-    """Words with contracted negations opened: can't → can not."""
+    """Words with contracted negations and elisions opened: can't → can not, l'écran → écran."""
     out: list[str] = []
     for word in words(text):
+        elided = _ELISION.match(word)
         if word == "cannot":
             out += ["can", "not"]
+        elif elided:
+            out.append(elided[2])
         elif word.endswith("n't"):
             out += [{"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]), "not"]
         else:
@@ -78,48 +162,60 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-@lru_cache(maxsize=65536)
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words that carry meaning (no stop words, no negations).
 
     >>> sorted(content_words("The VPN drops on hotel Wi-Fi"))
     ['drop', 'hotel', 'vpn', 'wi-fi']
     """
-    return frozenset(stem(w) for w in _split(text) if w not in _STOP and w not in _NEGATION)
+    return reading(text).content
 
 
-@lru_cache(maxsize=65536)
 def identifiers(text: str) -> frozenset[str]:
-    """Error codes, versions, numbers, room and article names: words with a digit, but not amounts of time or things.
+    """Error codes, versions, numbers, room and article names: words with a digit or an underscore, but not amounts.
 
     >>> sorted(identifiers("error 809 after 5 minutes in room A-101"))
     ['809', 'a-101']
     """
-    found = _split(text)
-    return frozenset(
-        w
-        for n, w in enumerate(found)
-        if any(c.isdigit() for c in w)
-        and not (w.isdigit() and len(w) < 3 and n + 1 < len(found) and found[n + 1] in _UNITS)
-    )
+    return reading(text).identifiers
 
 
-@lru_cache(maxsize=65536)
-def _negated(text: str) -> frozenset[str]:
-    """Stems that stand within three words behind a negation."""
-    found, out = _split(text), set()
+def _identifiers(found: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(w for n, w in enumerate(found) if _identifies(found, n, w))
+
+
+def _identifies(found: tuple[str, ...], n: int, word: str) -> bool:
+    letter = len(word) == 1 and word.isascii() and word not in "aist"
+    if not (letter or any(c.isdigit() for c in word) or "_" in word) or _CLOCK.fullmatch(word):
+        return False
+    if not letter and (not word.isdigit() or len(word) > 2):
+        return True
+    # "Windows 11", "drive D": a small number or a letter is a name only behind a word, and not before a unit.
+    named = n > 0 and found[n - 1] not in _STOP and found[n - 1] not in _NEGATION
+    return named and not (n + 1 < len(found) and found[n + 1] in _UNITS)
+
+
+def _negated(found: tuple[str, ...]) -> frozenset[str]:
+    """What each negation is about: the next word with a meaning, or the one before it ("druckt nicht", "no longer")."""
+    out: set[str] = set()
     for n, word in enumerate(found):
         if word in _NEGATION:
-            scope = [stem(w) for w in found[n + 1 : n + 4] if w not in _STOP and w not in _NEGATION]
-            out.update(scope[:1])
+            past = n + 1 < len(found) and found[n + 1] in _PAST
+            behind, before = _meaning(found[n + 1 : n + 4]), _meaning(found[max(0, n - 3) : n][::-1])
+            out.update((before or behind if past else behind or before)[:1])
     return frozenset(out)
 
 
-@lru_cache(maxsize=65536)
-def _direction(text: str) -> tuple[str, ...]:
+def _meaning(found: tuple[str, ...]) -> list[str]:
+    silent = (_STOP, _NEGATION, _PAST, _SKIP)
+    return [stem(w) for w in found if not any(w in words for words in silent)]
+
+
+def _direction(found: tuple[str, ...]) -> tuple[str, ...]:
     """Who perceives whom: ("other", "self") for "others cannot hear me"; empty where nobody perceives anybody."""
-    people, verb = [], False
-    for word in _split(text):
+    people: list[str] = []
+    verb = False
+    for word in found:
         if word in _PERCEIVE:
             if not people:
                 people.append("self")
@@ -139,58 +235,65 @@ def conflict(a: str, b: str) -> str | None:
     >>> conflict("printer prints blank pages", "the sheets come out empty") is None
     True
     """
-    for check in (_identifier_conflict, _product_conflict, _direction_conflict, _negation_conflict, _swap_conflict):
-        reason = check(a, b)
-        if reason:
-            return reason
-    return None
+    left, right = reading(a), reading(b)
+    return (
+        (left.identifiers and right.identifiers and _identifier_conflict(left, right))
+        or (left.products and right.products and _product_conflict(left, right))
+        or (left.direction and right.direction and _direction_conflict(left, right))
+        or ((left.negated or right.negated) and _negation_conflict(left, right))
+        or (left.opposites and _opposite_conflict(left, right))
+        or _swap_conflict(left, right)
+        or None
+    )
 
 
-def _named(what: str, left: frozenset[str] | set[str], right: frozenset[str] | set[str]) -> str:
+def _named(what: str, left: frozenset[str], right: frozenset[str]) -> str:
     return f"different {what}: {' '.join(sorted(left))} / {' '.join(sorted(right))}"
 
 
-def _identifier_conflict(a: str, b: str) -> str | None:
-    left, right = identifiers(a), identifiers(b)
-    return _named("identifier", left - right, right - left) if left - right and right - left else None
+def _identifier_conflict(a: Reading, b: Reading) -> str | None:
+    left, right = a.identifiers - b.identifiers, b.identifiers - a.identifiers
+    return _named("identifier", left, right) if left and right else None
 
 
-def _product_conflict(a: str, b: str) -> str | None:
-    left, right = ({_PRODUCT_OF[w] for w in _split(t) if w in _PRODUCT_OF} for t in (a, b))
-    return _named("product", left, right) if left and right and not left & right else None
+def _product_conflict(a: Reading, b: Reading) -> str | None:
+    return _named("product", a.products, b.products) if a.products.isdisjoint(b.products) else None
 
 
-def _direction_conflict(a: str, b: str) -> str | None:
-    left, right = _direction(a), _direction(b)
-    if left and right and left != right:
-        return f"different direction: {' → '.join(left)} / {' → '.join(right)}"
-    if content_words(a) == content_words(b) and {"from", "to"} <= set(words(a)) & set(words(b)) and words(a) != words(b):
-        return "different direction: from … to"
-    return None
+def _direction_conflict(a: Reading, b: Reading) -> str | None:
+    if a.direction == b.direction:
+        return None
+    return f"different direction: {' → '.join(a.direction)} / {' → '.join(b.direction)}"
 
 
-def _negation_conflict(a: str, b: str) -> str | None:
-    left, right, shared = _negated(a), _negated(b), content_words(a) & content_words(b)
-    flipped = ((left - right) | (right - left)) & shared
+def _negation_conflict(a: Reading, b: Reading) -> str | None:
+    flipped = (a.negated ^ b.negated) & a.content & b.content
     if flipped:
         return f"negated on one side: {' '.join(sorted(flipped))}"
-    if bool(left) != bool(right) and _overlap(a, b) >= 0.6:
+    if bool(a.negated) != bool(b.negated) and _overlap(a, b) >= 0.6:
         return "negated on one side"
     return None
 
 
-def _overlap(a: str, b: str) -> float:
-    left, right = content_words(a), content_words(b)
-    return len(left & right) / max(1, min(len(left), len(right)))
+def _overlap(a: Reading, b: Reading) -> float:
+    return len(a.content & b.content) / max(1, min(a.meanings, b.meanings))
 
 
-def _swap_conflict(a: str, b: str) -> str | None:
-    left, right = content_words(a), content_words(b)
-    only_left, only_right = left - right, right - left
-    opposite = {w for w in _split(a) if _OPPOSITE.get(w) in _split(b) and w not in _split(b)}
-    if opposite:
-        return f"opposite: {' '.join(sorted(opposite))} / {' '.join(sorted(_OPPOSITE[w] for w in opposite))}"
-    if only_left and only_right and len(only_left) + len(only_right) <= 4 and len(left & right) >= 2:
-        if 2 * len(left & right) > len(only_left) + len(only_right):
-            return _named("word", only_left, only_right)
+def _opposite_conflict(a: Reading, b: Reading) -> str | None:
+    for word, other in a.opposites:
+        if other in b.words and word not in b.words and (word not in _WEAK or _overlap(a, b) >= 0.5):
+            return f"opposite: {word} / {other}"
+    return None
+
+
+def _swap_conflict(a: Reading, b: Reading) -> str | None:
+    """Sentences that differ in a word or two of equal standing speak of different things, places, people or ways."""
+    shared = len(a.content & b.content)
+    left, right = a.meanings - shared, b.meanings - shared
+    if shared >= 2 and left and right and left + right <= 4 and 2 * shared > left + right:
+        return _named("word", a.content - b.content, b.content - a.content)
+    if not left and not right and a.words != b.words:
+        here, there = ({*words} & _TOWARDS for words in (a.words, b.words))
+        if here and there and (here != there or len(here) > 1):
+            return f"different direction: {' … '.join(sorted(here))} / {' … '.join(sorted(there))}"
     return None

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-__all__ = ["normal_key", "words"]
+__all__ = ["folded", "normal_key", "words"]
 
 _INVISIBLE = regex.compile(r"[\p{Cf}\p{Variation_Selector}]")
 _DASHES = regex.compile(r"[\p{Pd}\u2212]")
@@ -17,7 +17,8 @@ _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:[.:/\\_'+#-][\p{L}\p{N}
 
 
 @lru_cache(maxsize=65536)
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A text in lower case, with one form for every width, dash, composition and apostrophe, nothing invisible."""
     text = unicodedata.normalize("NFKC", text.translate(_QUOTES))
     text = _DASHES.sub("-", _INVISIBLE.sub("", text))
     return unicodedata.normalize("NFKC", text.casefold())  # casefolding can undo composition
@@ -30,13 +31,14 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("Error 0x8007-0005: Wi\u2011Fi (CORP)")
     ('error', '0x8007-0005', 'wi-fi', 'corp')
     """
-    return tuple(_WORD.findall(_folded(text)))
+    return tuple(_WORD.findall(folded(text)))
 
 
+@lru_cache(maxsize=65536)
 def normal_key(text: str) -> str:
     """The key under which equal wordings meet; for text without any word (``"???"``) the folded text itself.
 
     >>> normal_key("DNS  cache stale.") == normal_key("dns cache STALE")
     True
     """
-    return " ".join(words(text)) or _folded(text).strip() or repr(text)
+    return " ".join(words(text)) or folded(text).strip() or repr(text)

@@ -105,10 +105,20 @@ class ExtractionResult:
         return pd.DataFrame(rows, columns=[by, *_SCORE_COLUMNS])
 
     def values(self, field: str) -> dict[str, float]:
-        """Each conversation's own F1 of a field, for paired comparisons; those with nothing on either side left out."""
+        """Each conversation's own F1 of a field, for paired comparisons; 1 where there is nothing and nothing was said.
+
+        Two extractors that are scored on the same labels have values for the same conversations.
+
+        Raises
+        ------
+        InputError
+            If the field is unknown.
+        """
+        if field not in FIELDS:
+            raise InputError(f"unknown field {field!r}; known: {', '.join(FIELDS)}")
         rows = self.counts[self.counts["field"] == field]
         found = zip(rows["conversation"], rows["matched"], rows["predicted"] + rows["gold"], strict=True)
-        return {str(c): float(2 * m / total) for c, m, total in found if total}
+        return {str(c): float(2 * m / total) if total else 1.0 for c, m, total in found}
 
 
 _SCORE_COLUMNS = ("field", "metric", "value", "low", "high", "n", "numerator", "denominator", "note")
@@ -313,7 +323,7 @@ def compare_extractors(
     threshold: float = 0.5,
     vectors: TextVectors | None = None,
 ) -> pd.DataFrame:
-    """The scores of several extractors (or trivial baselines) in one frame, with a column `extractor`, in this order."""
+    """The scores of several extractors (or baselines) in one frame with a column `extractor`, in the order given."""
     import pandas as pd
 
     lookup = vectors or TextVectors()

@@ -149,7 +149,7 @@ def assign(scores: NDArray[np.float64], *, threshold: float = 0.5) -> Matching:
     >>> assign(np.array([[0.9, 0.8], [0.7, 0.1]])).pairs  # 0.8 + 0.7 beats 0.9 + nothing
     (Pair(predicted=1, gold=0, score=0.7), Pair(predicted=0, gold=1, score=0.8))
     """
-    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
+    from scipy.optimize import linear_sum_assignment
 
     if not 0 < threshold <= 1:
         raise InputError(f"the threshold must be in (0, 1], not {threshold}")

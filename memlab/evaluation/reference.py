@@ -1,14 +1,14 @@
-"""What any extractor must beat, and the best and worst that the measure allows: trivial, oracle and random proposals."""
+"""What any extractor must beat, and the best and worst that the measure allows: trivial, oracle, random proposals."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import regex
 
 from memlab.curation.keys import words
 from memlab.errors import InputError
@@ -16,7 +16,7 @@ from memlab.records import Attempt, Conversation, Mention, Proposal, Proposals, 
 
 __all__ = ["oracle_proposals", "random_proposals", "reference_proposals", "trivial_proposals"]
 
-_SENTENCE = regex.compile(r"[^\n]+?(?:[.!?](?=\s|$)|(?=\n|$))")
+_SENTENCE = re.compile(r"[^\n]+?(?:[.!?](?=\s|$)|(?=\n|$))")
 
 
 def trivial_proposals(conversations: Iterable[Conversation], labels: Sequence[Mapping[str, Any]]) -> Proposals:

@@ -8,17 +8,14 @@ intervals are over causes, not queries.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.curation.guards import content_words
 from memlab.errors import InputError
-from memlab.evaluation import labels as door
 from memlab.evaluation.intervals import bootstrap_rate, reliability
-from memlab.records import Conversation, valid_customer
+from memlab.evaluation.queries import GoldCauses, HitLike, Hits, Query, RankedHit, gold_causes, read_queries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +27,7 @@ __all__ = [
     "evaluate_retrieval",
     "expected_at_random",
     "gold_causes",
+    "query_values",
     "read_queries",
     "retrieval_scores",
     "score_ranking",
@@ -43,127 +41,6 @@ METRICS = ("recall@1", "recall@3", "recall@5", "mrr", "ndcg@5", "answered", "abs
 
 _BINS = ((0.0, "0"), (0.25, "0–0.25"), (0.5, "0.25–0.5"), (1.0, "0.5–1"))
 _SCORE_COLUMNS = ("metric", "value", "low", "high", "n", "clusters", "random", "saturated", "note")
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a user types, and what would be right: any of `root_cause_ids`, or nothing at all where there are none."""
-
-    id: str
-    query: str
-    customer: str
-    category: str | None
-    symptom_ids: tuple[str, ...] = ()
-    root_cause_ids: tuple[str, ...] = ()
-    solution_ids: tuple[str, ...] = ()
-    hard_negative: bool = False
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Query:
-        """Read one object of `paraphrases.jsonl`.
-
-        Raises
-        ------
-        InputError
-            If a field is missing or is not what it must be.
-        """
-        category, hard = data.get("category"), data.get("hard_negative", False)
-        if not isinstance(hard, bool):
-            raise InputError(f"hard_negative must be true or false, not {hard!r}")
-        return cls(
-            id=door.text(data.get("id"), "id"),
-            query=door.text(data.get("query"), "query"),
-            customer=valid_customer(data.get("customer")),
-            category=None if category is None else door.text(category, "category"),
-            symptom_ids=door.texts(data.get("symptom_ids"), "symptom_ids"),
-            root_cause_ids=door.texts(data.get("root_cause_ids"), "root_cause_ids"),
-            solution_ids=door.texts(data.get("solution_ids"), "solution_ids"),
-            hard_negative=hard,
-        )
-
-
-def read_queries(path: str | Path) -> list[Query]:
-    """The queries of a `paraphrases.jsonl`, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        At the first bad line, with file, line and field; or if an id stands twice.
-    """
-    seen: dict[str, int] = {}
-    queries = []
-    for number, query in door.checked_lines(Path(path), Query.from_json):
-        if query.id in seen:
-            raise InputError(f"{path}:{number}: query {query.id!r} stands on line {seen[query.id]} already")
-        seen[query.id] = number
-        queries.append(query)
-    return queries
-
-
-class HitLike(Protocol):
-    """A hit of any ranking: all that is asked of it are the conversations behind it."""
-
-    @property
-    def conversations(self) -> Sequence[str]:
-        """Ids of the conversations that support it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RankedHit:
-    """One hit of a ranking, best first."""
-
-    conversations: tuple[str, ...]
-    score: float = 0.0
-
-
-Hits = Sequence[HitLike | Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class GoldCauses:
-    """The gold root causes behind a corpus.
-
-    Attributes
-    ----------
-    causes : mapping of conversation id to root cause ids
-        Empty where none was found; every conversation of the corpus is a key.
-    banks : mapping of (customer, category) to root cause ids
-        What that memory can hold; under (customer, None) those of all its categories.
-    """
-
-    causes: Mapping[str, frozenset[str]]
-    banks: Mapping[tuple[str, str | None], frozenset[str]]
-
-    def bank(self, query: Query) -> frozenset[str]:
-        """The causes that the memory asked by a query can hold."""
-        return self.banks.get((query.customer, query.category), frozenset())
-
-
-def gold_causes(labels: Iterable[Mapping[str, Any]], conversations: Iterable[Conversation]) -> GoldCauses:
-    """The gold root causes of the conversations that a memory has learned from; labels of others are left aside.
-
-    Raises
-    ------
-    InputError
-        If two conversations have the same id.
-    """
-    customers: dict[str, str] = {}
-    for c in conversations:
-        if c.id in customers:
-            raise InputError(f"conversation {c.id!r} stands twice; ids must be unique over all customers here")
-        customers[c.id] = c.customer
-    causes: dict[str, set[str]] = {c: set() for c in customers}
-    banks: dict[tuple[str, str | None], set[str]] = defaultdict(set)
-    for label in labels:
-        name, cause = label["conversation"], label["root_cause"]
-        if name in customers and cause:
-            causes[name].add(cause["id"])
-            for category in {label["category"], None}:
-                banks[customers[name], category].add(cause["id"])
-    return GoldCauses(
-        {c: frozenset(ids) for c, ids in sorted(causes.items())}, {b: frozenset(ids) for b, ids in banks.items()}
-    )
 
 
 def score_ranking(query: Query, hits: Hits, gold: GoldCauses) -> dict[str, float]:
@@ -189,12 +66,11 @@ def score_ranking(query: Query, hits: Hits, gold: GoldCauses) -> dict[str, float
     reachable = gold.bank(query) & set(query.root_cause_ids)
     if not reachable:
         return {}
-    first = next((n for n, cause in enumerate(covered[:DEPTH], 1) if cause), None)
-    fresh = [bool(cause) and cause not in covered[:n] for n, cause in enumerate(covered)]
+    first = next((n for n, causes in enumerate(covered[:DEPTH], 1) if causes), None)
     return {
         **{f"recall@{k}": float(any(covered[:k])) for k in CUTS},
         "mrr": 1 / first if first else 0.0,
-        "ndcg@5": _dcg(fresh) / _dcg([True] * len(reachable)),
+        "ndcg@5": _dcg(_gains(covered)) / _dcg([True] * len(reachable)),
         "answered": float(bool(covered)),
     }
 
@@ -204,18 +80,29 @@ def _conversations(hit: HitLike | Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
-def _covers(query: Query, conversations: Sequence[str], gold: GoldCauses) -> str | None:
-    """The accepted cause that a right hit stands for (the one most of its conversations have); None if it is wrong."""
+def _covers(query: Query, conversations: Sequence[str], gold: GoldCauses) -> list[str]:
+    """The accepted causes that a right hit stands for, those of most conversations first; none if it is wrong."""
     unknown = sorted(set(conversations) - gold.causes.keys())
     if unknown:
         raise InputError(
             f"query {query.id}: hit names {unknown[0]!r}, which is not in the corpus that gold was made of"
         )
     accepted = [gold.causes[c] & set(query.root_cause_ids) for c in sorted(set(conversations))]
-    if 2 * sum(map(bool, accepted)) < len(accepted) or not any(accepted):
-        return None
+    if 2 * sum(map(bool, accepted)) < len(accepted):
+        return []
     counts = Counter(cause for causes in accepted for cause in causes)
-    return min(counts, key=lambda cause: (-counts[cause], cause))
+    return sorted(counts, key=lambda cause: (-counts[cause], cause))
+
+
+def _gains(covered: Sequence[Sequence[str]]) -> list[bool]:
+    """Whether each hit brings an accepted cause that no hit before it was counted for; a hit counts for one cause."""
+    counted: list[str] = []
+    gains = []
+    for causes in covered:
+        fresh = [cause for cause in causes if cause not in counted][:1]
+        counted += fresh
+        gains.append(bool(fresh))
+    return gains
 
 
 def _dcg(gains: Sequence[float]) -> float:
@@ -226,7 +113,7 @@ def expected_at_random(size: int, right: int) -> dict[str, float]:
     """What a random order of `size` distinct causes, `right` of them accepted, scores on average; exact, no seed.
 
     >>> expected_at_random(4, 1)["recall@3"], expected_at_random(4, 1)["mrr"]  # (1 + 1/2 + 1/3 + 1/4) / 4
-    (0.75, 0.5208333333333333)
+    (0.75, 0.5208333333333334)
     """
     if not 0 < right <= size:
         raise InputError(f"right causes must be between 1 and {size}, not {right}")
@@ -385,3 +272,18 @@ def _metric_rows(frame: pd.DataFrame, *, seed: int, n: int, level: float) -> lis
             }
         )
     return rows
+
+
+def query_values(frame: pd.DataFrame, metric: str) -> tuple[dict[str, float], dict[str, str]]:
+    """A metric's value by query id, and each query's cluster: what `paired_difference` asks for.
+
+    Raises
+    ------
+    InputError
+        If the metric is unknown.
+    """
+    if metric not in METRICS:
+        raise InputError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
+    part = frame[frame[metric].notna()]
+    values = {str(q): float(v) for q, v in zip(part["query"], part[metric], strict=True)}
+    return values, {str(q): str(c) for q, c in zip(part["query"], part["cluster"], strict=True)}

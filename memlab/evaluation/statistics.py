@@ -88,6 +88,15 @@ class Comparison:
     flips: tuple[Flip, ...] = field(default=(), repr=False)
     reliability: str = ""
 
+    def __str__(self) -> str:
+        """One line for a reader, without the flips."""
+        apart = {"unmatched": len(self.unmatched_a) + len(self.unmatched_b), "failed": len(self.failed)}
+        said = "".join(f", {count} {name}" for name, count in apart.items() if count)
+        return (
+            f"{self.difference:+.3f} [{self.interval.low:+.3f}, {self.interval.high:+.3f}], n={self.n}{said}, "
+            f"p={self.p:.2g} ({self.test}): {self.reliability}"
+        )
+
     def to_row(self) -> dict[str, Any]:
         """As one row of a table."""
         return {

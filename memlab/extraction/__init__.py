@@ -12,9 +12,12 @@ __all__ = ["Extractor", "OfflineExtractor", "extract"]
 
 
 class Extractor(Protocol):
-    """Reads one conversation and nothing else; the name says which version of it made a proposal."""
+    """Reads one conversation and nothing else."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Changes with whatever changes proposals; proposals of another name are made again."""
+        ...
 
     def extract(self, conversation: Conversation) -> Sequence[Proposal]:
         """Proposals, one an issue; every text with the turn and the verbatim quote that it rests on.

@@ -1,21 +1,24 @@
-"""The offline extractor: spans marked by the reader model become proposals, by rules that can be read on one page."""
+"""The offline extractor: what the reader model says of each clause becomes proposals, by rules that fit on one page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from memlab.extraction.clauses import Clause
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import Reading, Span, read
-from memlab.extraction.tags import OUTCOMES
+from memlab.extraction.reader import KINDS, OUTCOMES, RESOLUTIONS, Reading, read, weights_version
 from memlab.extraction.triage import Triage, triage
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
+from memlab.records import Attempt, Conversation, Mention, Proposal, Solution
 
 __all__ = ["OfflineExtractor"]
 
-# The least mean probability of a span for each field, chosen on the dev split (scripts/tune_reader.py).
-THRESHOLDS = {"symptom": 0.5, "cause": 0.4, "solution": 0.4, "attempt": 0.5, "fact": 0.5}
+# The least probability of a clause for each field, chosen on the dev split.
+THRESHOLDS = {"symptom": 0.2, "attempt": 0.3, "fact": 0.4, "cause": 0.05, "solved": 0.5, "second": 0.5}
 MOST_SYMPTOMS = 3
+SAME = 0.8  # two clauses of one field that are closer than this say the same thing
 
 
 class OfflineExtractor:
@@ -24,13 +27,16 @@ class OfflineExtractor:
     Parameters
     ----------
     encoder : Encoder, optional
-        Sentence vectors for triage; by default all-MiniLM-L6-v2.
+        Sentence vectors; by default all-MiniLM-L6-v2, which the model was trained on.
     """
-
-    name = "offline-1"
 
     def __init__(self, encoder: Encoder | None = None) -> None:
         self._encoder = encoder
+
+    @property
+    def name(self) -> str:
+        """Changes with the rules and with the weights, so that other proposals are never taken for these."""
+        return f"offline-1-{weights_version()}"
 
     def extract(self, conversation: Conversation) -> Sequence[Proposal]:
         """One proposal an issue; a single empty one, marked, if there is nothing to learn.
@@ -40,67 +46,82 @@ class OfflineExtractor:
         ModelError
             If a model can't be loaded or run.
         """
-        verdict = triage(conversation, self._encoder or default_encoder())
+        encoder = self._encoder or default_encoder()
+        verdict = triage(conversation, encoder)
         if verdict.low_value or conversation.metadata.get("derived_from"):
             return [Proposal(conversation.id, 0, verdict.category, low_value=True, resolution="abandoned")]
-        return proposals_of(conversation, read(conversation), verdict)
+        return proposals_of(conversation, read(conversation, encoder), verdict)
 
 
 def proposals_of(conversation: Conversation, reading: Reading, verdict: Triage) -> list[Proposal]:
-    """Sort the spans by issue and make a proposal of each."""
-    spans = [s for s in reading.spans if s.score >= THRESHOLDS[s.field]]
-    first = [s for s in spans if s.second < 0.5]
-    second = [s for s in spans if s.second >= 0.5]
-    # A second issue is one only if it has its own symptom and something was found or done about it.
-    fields = {s.field for s in second}
-    if not ("symptom" in fields and fields & {"cause", "solution", "attempt"}) or not first:
-        first, second = spans, []
-    groups = [g for g in (first, second) if g]
-    return [_proposal(conversation, group, n, reading, verdict) for n, group in enumerate(groups or [[]])]
+    """Sort the clauses by issue and make a proposal of each."""
+    everything = np.arange(len(reading.clauses))
+    later = reading.fields["second"] >= THRESHOLDS["second"]
+    second = everything[later]
+    # A second issue needs a symptom of its own, and something that was found or done about it.
+    own = any(reading.fields["symptom"][n] >= THRESHOLDS["symptom"] for n in second)
+    done = any(reading.fields["attempt"][n] >= THRESHOLDS["attempt"] for n in second)
+    groups = [everything[~later], second] if own and done and not later.all() else [everything]
+    return [_proposal(conversation, group, n, reading, verdict) for n, group in enumerate(groups)]
 
 
 def _proposal(
-    conversation: Conversation, spans: Sequence[Span], case: int, reading: Reading, verdict: Triage
+    conversation: Conversation, group: Sequence[int], case: int, reading: Reading, verdict: Triage
 ) -> Proposal:
-    def of(field: str) -> list[Span]:
-        return [s for s in spans if s.field == field]
+    def mentions(field: str, most: int) -> tuple[Mention, ...]:
+        return tuple(
+            Mention(phrase(conversation, reading.clauses[n], field, verdict.category), c.turn, c.text)
+            for n in _chosen(reading, group, field, most)
+            for c in (reading.clauses[n],)
+        )
 
-    def mention(s: Span) -> Mention:
-        return Mention(phrase(conversation, s), s.turn, s.quote)
-
-    attempts = _attempts(conversation, of("attempt"))
-    resolution: Resolution = max(sorted(reading.resolution), key=lambda r: reading.resolution[r])  # type: ignore[assignment]
-    causes, solutions = of("cause"), of("solution")
-    solved = bool(solutions) and (any(a.outcome in ("worked", "partial") for a in attempts) or resolution in ("confirmed", "inferred"))
-    symptoms = sorted(of("symptom"), key=lambda s: (-s.score, s.turn, s.start))[:MOST_SYMPTOMS]
+    attempts = _attempts(conversation, group, reading)
+    resolution = max(RESOLUTIONS, key=lambda r: reading.resolution[r])
+    cause, best = _best(reading, group, "cause"), _best(reading, group, "solution")
+    solution = None
+    if best is not None and reading.solved >= THRESHOLDS["solved"]:
+        c = reading.clauses[best]
+        kind = max(KINDS, key=lambda k: reading.kind[k])
+        solution = Solution(phrase(conversation, c, "solution", verdict.category), c.turn, c.text, kind)
+    root = None
+    if cause is not None and reading.fields["cause"][cause] >= THRESHOLDS["cause"]:
+        c = reading.clauses[cause]
+        root = Mention(phrase(conversation, c, "cause", verdict.category), c.turn, c.text)
     return Proposal(
         conversation=conversation.id,
         case=case,
         category=verdict.category,
-        symptoms=tuple(mention(s) for s in sorted(symptoms, key=lambda s: (s.turn, s.start))),
-        root_cause=mention(_best(causes)) if causes else None,
+        symptoms=mentions("symptom", MOST_SYMPTOMS),
+        root_cause=root,
         attempts=attempts,
-        solution=_solution(conversation, solutions, reading) if solved else None,
+        solution=solution,
         resolution=resolution,
-        facts=tuple(mention(s) for s in of("fact")),
+        facts=mentions("fact", 8),
     )
 
 
-def _best(spans: Sequence[Span]) -> Span:
-    """The most probable span; of equally good ones the last, for what is said last is what was found."""
-    return max(spans, key=lambda s: (round(s.score, 1), s.turn, s.start))
+def _chosen(reading: Reading, group: Sequence[int], field: str, most: int) -> list[int]:
+    """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
+    p = reading.fields[field]
+    taken: list[int] = []
+    for n in sorted((n for n in group if p[n] >= THRESHOLDS[field]), key=lambda n: (-round(p[n], 4), n)):
+        if len(taken) < most and all(reading.vectors[n] @ reading.vectors[m] < SAME for m in taken):
+            taken.append(n)
+    return sorted(taken)
 
 
-def _solution(conversation: Conversation, spans: Sequence[Span], reading: Reading) -> Solution:
-    best = _best(spans)
-    kind = "workaround" if reading.kind["workaround"] > 0.5 else "fix"
-    return Solution(phrase(conversation, best), best.turn, best.quote, "workaround" if kind == "workaround" else "fix")
+def _best(reading: Reading, group: Sequence[int], field: str) -> int | None:
+    p = reading.fields[field]
+    return max(group, key=lambda n: (round(p[n], 4), n), default=None)
 
 
-def _attempts(conversation: Conversation, spans: Sequence[Span]) -> tuple[Attempt, ...]:
-    out = []
-    for s in spans:
-        role = conversation.turns[s.turn].role
-        outcome = OUTCOMES[max(range(len(OUTCOMES)), key=lambda n: (s.outcomes[n], -n))]
-        out.append(Attempt(phrase(conversation, s), outcome, "user" if role == "user" else "agent", s.turn, s.quote))
+def _attempts(conversation: Conversation, group: Sequence[int], reading: Reading) -> tuple[Attempt, ...]:
+    p, out = reading.fields["attempt"], []
+    for n in group:
+        if p[n] >= THRESHOLDS["attempt"]:
+            clause: Clause = reading.clauses[n]
+            outcome = OUTCOMES[int(reading.outcomes[n].argmax())]
+            by = "user" if clause.role == "user" else "agent"
+            action = phrase(conversation, clause, "attempt", None)
+            out.append(Attempt(action, outcome, "user" if by == "user" else "agent", clause.turn, clause.text))
     return tuple(out)

@@ -1,7 +1,13 @@
-"""The reader model: one pass over a conversation marks spans; weights ship with the package (`reader.onnx`)."""
+"""The reader model: one pass over the clauses of a conversation says what each is for. Weights ship with the package.
+
+Linear models over frozen sentence vectors, cues and places of a clause and of the turns around it
+(scripts/train_reader.py): small enough to look into, and the same on every machine.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -9,161 +15,106 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memlab.errors import ModelError
-from memlab.extraction.layout import Layout, lay_out, verbatim, window_ids, windows
-from memlab.extraction.tags import FIELDS, KINDS, OUTCOMES, RESOLUTIONS, TOKEN_WIDTH
-from memlab.records import Conversation
+from memlab.extraction.clauses import Clause, clauses_of
+from memlab.extraction.features import clause_features, conversation_features
+from memlab.models.embeddings import Encoder
+from memlab.records import Conversation, Outcome, Resolution, SolutionKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Reading", "Span", "read"]
+__all__ = ["FIELDS", "KINDS", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Words of one turn that the model marks for a field.
-
-    Attributes
-    ----------
-    score : float
-        Mean probability of its tokens, in [0, 1].
-    outcomes : tuple of float
-        Probabilities of worked, failed, partial, unknown (attempts).
-    second : float
-        Probability that it belongs to the second issue of the conversation.
-    """
-
-    field: str
-    turn: int
-    start: int
-    end: int
-    quote: str
-    score: float
-    outcomes: tuple[float, ...]
-    second: float
+FIELDS = ("symptom", "cause", "solution", "attempt", "fact", "second")
+OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
+RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
+KINDS: tuple[SolutionKind, ...] = ("fix", "workaround")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that the model marks in a conversation, and the probabilities of each resolution and solution kind."""
+    """What the model says of a conversation.
 
-    spans: tuple[Span, ...]
-    resolution: dict[str, float]
-    kind: dict[str, float]
+    Attributes
+    ----------
+    clauses : tuple of Clause
+    fields : dict of field to array of shape (clauses,)
+        Probability that the clause states this (`second`: that it belongs to the conversation's second issue).
+    outcomes : array of shape (clauses, 4)
+        Probability of each outcome, should the clause be an attempt.
+    solved : float
+        Probability that something solved the problem.
+    resolution, kind : dict of name to probability
+    vectors : array of shape (clauses, 384)
+        The clauses' sentence vectors.
+    """
+
+    clauses: tuple[Clause, ...]
+    fields: dict[str, NDArray[np.float64]]
+    outcomes: NDArray[np.float64]
+    solved: float
+    resolution: dict[Resolution, float]
+    kind: dict[SolutionKind, float]
+    vectors: NDArray[np.float32]
+
+
+def _file() -> bytes:
+    return (resources.files("memlab.extraction") / "reader.npz").read_bytes()
 
 
 @cache
-def _session() -> Any:
-    try:
-        import onnxruntime as ort
-    except ImportError as error:
-        raise ModelError(f"{error}: pip install onnxruntime") from error
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    weights = (resources.files("memlab.extraction") / "reader.onnx").read_bytes()
-    return ort.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+def weights_version() -> str:
+    """Eight hex digits of the weights' hash: another model makes other proposals."""
+    return hashlib.sha256(_file()).hexdigest()[:8]
+
+
+@cache
+def _weights() -> dict[str, NDArray[np.float32]]:
+    with np.load(io.BytesIO(_file())) as arrays:
+        return {name: arrays[name].astype(np.float32) for name in arrays.files}
+
+
+def read(conversation: Conversation, encoder: Encoder) -> Reading:
+    """Run the model over a conversation.
+
+    Raises
+    ------
+    ModelError
+        If the encoder can't be loaded or run.
+    """
+    clauses = clauses_of(conversation)
+    vectors = encoder.encode([c.text for c in clauses])
+    x = clause_features(clauses, vectors)
+    ending = conversation_features(clauses, vectors) if clauses else None
+    whole = {name: _linear(name, ending) for name in ("resolution", "kind", "has_solution")} if clauses else None
+    return Reading(
+        clauses=tuple(clauses),
+        fields={f: _sigmoid(_linear(f, x)) for f in FIELDS},
+        outcomes=_softmax(_linear("outcome", x)),
+        solved=float(_sigmoid(whole["has_solution"])) if whole else 0.0,
+        resolution=_named(RESOLUTIONS, whole["resolution"]) if whole else dict.fromkeys(RESOLUTIONS, 0.25),
+        kind=_named(KINDS, whole["kind"]) if whole else dict.fromkeys(KINDS, 0.5),
+        vectors=vectors,
+    )
+
+
+def _linear(name: str, x: Any) -> Any:
+    """Logits, rounded to 4 digits so that machines agree: a vector for two classes, a column a class for more."""
+    w = _weights()
+    return np.round(np.asarray(x @ w[name] + w[f"{name} intercept"], np.float64), 4)
+
+
+def _named(names: tuple[Any, ...], logits: Any) -> dict[Any, float]:
+    if len(names) == 2:
+        p = float(_sigmoid(logits))
+        return {names[0]: 1 - p, names[1]: p}
+    return dict(zip(names, _softmax(logits).tolist(), strict=True))
+
+
+def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _softmax(x: NDArray[np.float64]) -> NDArray[np.float64]:
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
-
-
-def _logits(layout: Layout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Token logits of shape (tokens, TOKEN_WIDTH), and the whole-conversation logits of the last window."""
-    tokens = np.zeros((len(layout.tokens), TOKEN_WIDTH))
-    whole = np.zeros(len(RESOLUTIONS) + len(KINDS))
-    for w in windows(layout):
-        ids = np.array([window_ids(layout, w)], np.int64)
-        out, pooled = _session().run(None, {"ids": ids, "mask": np.ones_like(ids)})
-        inner = np.asarray(out[0][1:-1], np.float64)
-        tokens[w.keep_from : w.keep_to] = inner[w.keep_from - w.start : w.keep_to - w.start]
-        whole = np.asarray(pooled[0], np.float64)
-    return tokens, whole
-
-
-def read(conversation: Conversation, *, floor: float = 0.3) -> Reading:
-    """Run the model over a conversation.
-
-    Parameters
-    ----------
-    conversation : Conversation
-        Quoted mails in it are not read.
-    floor : float
-        Spans of a lower score are not returned.
-
-    Raises
-    ------
-    ModelError
-        If the model can't be loaded or run.
-    """
-    layout = lay_out(conversation)
-    logits, whole = _logits(layout)
-    n = len(FIELDS)
-    outcomes = _softmax(logits[:, 3 * n : 3 * n + len(OUTCOMES)])
-    second = 1 / (1 + np.exp(-logits[:, -1]))
-    spans: list[Span] = []
-    for f, field in enumerate(FIELDS):
-        tags = _softmax(logits[:, 3 * f : 3 * f + 3])
-        for a, b in _runs(layout, tags):
-            score = float((1 - tags[a:b, 0]).mean())
-            if score < floor:
-                continue
-            found = layout.tokens[a:b]
-            spans.append(
-                Span(
-                    field=field,
-                    turn=found[0].turn,
-                    start=found[0].start,
-                    end=found[-1].end,
-                    quote=verbatim(conversation, found),
-                    score=round(score, 4),
-                    outcomes=tuple(round(float(x), 4) for x in outcomes[a:b].mean(axis=0)),
-                    second=round(float(second[a:b].mean()), 4),
-                )
-            )
-    split = len(RESOLUTIONS)
-    return Reading(
-        tuple(sorted(spans, key=lambda s: (s.turn, s.start, s.field))),
-        _named(RESOLUTIONS, whole[:split]),
-        _named(KINDS, whole[split:]),
-    )
-
-
-def _named(names: tuple[Any, ...], logits: NDArray[np.float64]) -> dict[str, float]:
-    return {n: round(float(p), 4) for n, p in zip(names, _softmax(logits), strict=True)}
-
-
-def _runs(layout: Layout, tags: NDArray[np.float64], *, enter: float = 0.4) -> list[tuple[int, int]]:
-    """Stretches of tokens inside one turn whose probability of being marked stays above `enter`; whole words only."""
-    inside = (1 - tags[:, 0]) >= enter
-    runs: list[tuple[int, int]] = []
-    start: int | None = None
-    for k in range(len(layout.tokens) + 1):
-        mark = k < len(layout.tokens) and layout.tokens[k].end > layout.tokens[k].start
-        here = mark and bool(inside[k])
-        fresh = here and start is not None and (
-            layout.tokens[k].turn != layout.tokens[start].turn or _begins(layout, tags, k)
-        )
-        if start is not None and (not here or fresh):
-            runs.append((start, k))
-            start = None
-        if here and start is None:
-            start = k
-    return [_whole_words(layout, a, b) for a, b in runs]
-
-
-def _begins(layout: Layout, tags: NDArray[np.float64], k: int) -> bool:
-    """A token that opens a new span although the one before is inside one."""
-    continues = layout.tokens[k].start == layout.tokens[k - 1].end  # a word piece
-    return not continues and tags[k, 1] > tags[k, 2] and tags[k, 1] > 0.5
-
-
-def _whole_words(layout: Layout, a: int, b: int) -> tuple[int, int]:
-    t = layout.tokens
-    while a > 0 and t[a - 1].turn == t[a].turn and t[a - 1].end == t[a].start and t[a - 1].end > t[a - 1].start:
-        a -= 1
-    while b < len(t) and t[b].turn == t[b - 1].turn and t[b].start == t[b - 1].end and t[b].end > t[b].start:
-        b += 1
-    return a, b

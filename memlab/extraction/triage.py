@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memlab.extraction.layout import quoted_spans
+from memlab.corpus.quoting import quoted_spans
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation
 

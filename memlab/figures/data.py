@@ -162,7 +162,7 @@ def _node(entry: Entry, place: tuple[int, float], history: _History) -> dict[str
 def _decisions(
     operations: Iterable[Operation], history: _History, ids: Mapping[str, int]
 ) -> defaultdict[str, list[list[Any]]]:
-    """By entry: what was done, in which conversation, about which words, why; under "" rejections of what isn't drawn."""
+    """By entry: what was done, in which conversation, about which words, why; under "" what was rejected."""
     told: defaultdict[str, list[list[Any]]] = defaultdict(list)
     for o in operations:
         if (o.entry in ids or o.op == "reject") and history.moments:

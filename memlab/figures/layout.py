@@ -15,7 +15,7 @@ __all__ = ["column_layout", "spread"]
 _Links = Mapping[str, Sequence[tuple[str, int]]]
 
 
-def column_layout(graph: nx.DiGraph[str], *, sweeps: int = 16) -> dict[str, tuple[int, float]]:
+def column_layout(graph: nx.DiGraph[str], *, sweeps: int = 60) -> dict[str, tuple[int, float]]:
     """The place of every node as (column 0–2, row ≥ 0); rows of one column are at least 1 apart.
 
     The order comes from barycentre sweeps, alternately from the left and from the right; the rows from an isotonic

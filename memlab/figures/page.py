@@ -63,7 +63,7 @@ def page_text(data: dict[str, Any], *, title: str) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     css, script = _css(), _script()
-    page = environment.from_string(_template("graph.html")).render(
+    return environment.from_string(_template("graph.html")).render(
         title=xml_text(title),
         policy=_policy(css, script),
         kinds=[(k, HEADINGS[k]) for k in COLUMNS],
@@ -72,7 +72,6 @@ def page_text(data: dict[str, Any], *, title: str) -> str:
         script=Markup(script),  # noqa: S704 (our own file)
         data=Markup(_json({**data, "title": xml_text(title)})),  # noqa: S704 (escaped by _json)
     )
-    return page
 
 
 def _json(value: object) -> str:

@@ -9,12 +9,12 @@ from memlab.records import clean_text
 
 __all__ = ["one_line", "shorten", "text_width", "wrap", "xml_text"]
 
-# Advance widths of Helvetica in em, by group; what is not listed counts as 0.556 (lower case, digits) or 0.69 (capitals).
+# Advance widths of Helvetica in em, by group; other capitals count as 0.69, everything else as 0.556.
 _WIDTHS = {
     **dict.fromkeys("ijl'|", 0.222),
     **dict.fromkeys(" .,:;!/\\ftI[]", 0.278),
     **dict.fromkeys("()-r`{}", 0.334),
-    **dict.fromkeys('"*J"ckszvxy', 0.5),
+    **dict.fromkeys('"*Jckszvxy', 0.5),
     "w": 0.722,
     "m": 0.833,
     "M": 0.833,
@@ -45,7 +45,7 @@ def text_width(text: str, size: float) -> float:
     """Roughly how wide a text will be, in the unit of `size` (the font's height), a little on the safe side.
 
     >>> round(text_width("Teams", 10.0), 1)
-    30.4
+    32.9
     """
     return 1.05 * size * sum(_char(c) for c in text)
 
@@ -64,34 +64,34 @@ def shorten(text: str, width: float, size: float) -> str:
     """The text, or as much of its start as fits into `width` with an ellipsis.
 
     >>> shorten("others cannot hear me in Teams calls", 100.0, 10.0)
-    'others cannot hear m…'
+    'others cannot hear…'
     """
     if text_width(text, size) <= width:
         return text
     used, end = text_width("…", size), 0
-    for end, c in enumerate(text):  # noqa: B007 (the place where it stops is the result)
-        used += text_width(c, size)
-        if used > width:
-            break
+    while end < len(text) and used + text_width(text[end], size) <= width:
+        used += text_width(text[end], size)
+        end += 1
     # Never cut between a letter and what modifies it.
-    while end and (unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] == "\u200d"):
+    while 0 < end < len(text) and (
+        unicodedata.combining(text[end]) or text[end] in _JOINERS or text[end - 1] == "\u200d"
+    ):
         end -= 1
     return text[:end].rstrip() + "…"
 
 
-def wrap(text: str, width: float, size: float, *, lines: int = 2) -> list[str]:
-    """At most `lines` lines that each fit into `width`; the last one ends in an ellipsis if text is left.
+def wrap(text: str, width: float, size: float) -> list[str]:
+    """The text on one line, or on two of about equal length; what does not fit ends in an ellipsis.
 
-    >>> wrap("others cannot hear me in Teams calls", 100.0, 10.0)
+    >>> wrap("others cannot hear me in Teams calls", 110.0, 10.0)
     ['others cannot hear', 'me in Teams calls']
     """
-    out: list[str] = []
-    rest = one_line(text)
-    while rest and len(out) < lines - 1 and text_width(rest, size) > width:
-        words = rest.split(" ")
-        n = next((i for i in range(1, len(words)) if text_width(" ".join(words[: i + 1]), size) > width), len(words))
-        if text_width(words[0], size) > width:
-            break
-        out.append(" ".join(words[:n]))
-        rest = " ".join(words[n:])
-    return [*out, shorten(rest, width, size)] if rest else out
+    line = one_line(text)
+    words = line.split(" ")
+    halves = [(" ".join(words[:n]), " ".join(words[n:])) for n in range(1, len(words))]
+    halves = [h for h in halves if text_width(h[0], size) <= width]
+    if text_width(line, size) <= width or not halves:
+        return [shorten(line, width, size)]
+    whole = [h for h in halves if text_width(h[1], size) <= width]
+    first, rest = min(whole, key=lambda h: max(text_width(t, size) for t in h)) if whole else halves[-1]
+    return [first, shorten(rest, width, size)]

@@ -27,8 +27,8 @@ def write_bytes(path: Path, data: bytes) -> None:
         handle, temporary = tempfile.mkstemp(prefix=".memlab-", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except OSError as error:
         raise RunError(f"{path}: can't be written: {error.strerror or error}") from error
     finally:
@@ -59,7 +59,7 @@ def read_notebook(path: str | Path) -> Any:
         for number, cell in enumerate(cells):
             cell.setdefault("id", f"cell-{number}")
         data.update(nbformat=4, nbformat_minor=max(5, int(data["nbformat_minor"])))
-        notebook = nbformat.reads(json.dumps(data), as_version=4)
+        notebook = nbformat.reads(json.dumps(data), as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(notebook)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror or error}") from error

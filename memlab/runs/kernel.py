@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import tempfile
@@ -124,7 +125,7 @@ def _papermill(nb: Any, parameters: Mapping[str, Any], folder: Path, scratch: Pa
         request_save_on_cell_execute=False,
         autosave_cell_every=0,
         start_timeout=watch.limits.start,
-        execution_timeout=watch.limits.cell,
+        execution_timeout=math.ceil(watch.limits.cell),
         timeout_func=watch.timeout,
         kernel_manager_class=_kernel_manager(scratch),
         resources={"metadata": {"path": str(folder.resolve())}},
@@ -179,12 +180,12 @@ class _Watch:
     def start(self, notebook: Any) -> None:
         self.notebook = notebook
 
-    def step(self, cell: Any, cell_index: int) -> None:
+    def step(self, cell: Any, cell_index: int) -> None:  # noqa: ARG002 - nbclient names them
         self._cell = cell_index
         if self._on_cell is not None:
             self._on_cell(cell_index)
 
-    def timeout(self, cell: Any) -> float:
+    def timeout(self, _cell: Any) -> float:
         # 0 would mean "no limit" to nbclient.
         return max(0.05, min(self.limits.cell, self.limits.run - self.seconds()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 import io
 import json
 import math
@@ -117,26 +118,9 @@ def load_parameter_file(path: str | Path) -> dict[str, Any]:
     RunError
         If the file can't be read, is no mapping with names as keys, or has a name twice.
     """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Safe, without dates, and refusing a key that stands twice."""
-
-        yaml_implicit_resolvers = {  # noqa: RUF012
-            first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
-        keys = [loader.construct_object(k, deep=True) for k, _ in node.value]
-        twice = [k for k in keys if keys.count(k) > 1]
-        if twice:
-            raise RunError(f"{path}:{node.start_mark.line + 1}: {twice[0]!r} stands twice")
-        return dict(loader.construct_mapping(node, deep=True))
-
-    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    yaml: Any = importlib.import_module("yaml")
     try:
-        data = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506
+        data = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_yaml_loader(yaml, str(path)))
     except OSError as error:
         raise RunError(f"{path}: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -146,6 +130,25 @@ def load_parameter_file(path: str | Path) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(k, str) for k in data):
         raise RunError(f"{path}: must map names to values, one `name: value` a line")
     return data
+
+
+def _yaml_loader(yaml: Any, path: str) -> Any:
+    """PyYAML's safe loader, without dates, and refusing a key that stands twice."""
+
+    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
+        keys = [loader.construct_object(k, deep=True) for k, _ in node.value]
+        twice = [k for k in keys if keys.count(k) > 1]
+        if twice:
+            raise RunError(f"{path}:{node.start_mark.line + 1}: {twice[0]!r} stands twice")
+        return dict(loader.construct_mapping(node, deep=True))
+
+    rules = {
+        first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": rules})
+    loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    return loader
 
 
 # -- reading the cell ----------------------------------------------------------------------------------------------
@@ -169,6 +172,7 @@ def _read_cell(source: str, where: str) -> tuple[Parameter, ...]:
 
 
 def _read_line(statement: ast.stmt, comments: Mapping[int, str], where: str) -> Parameter:
+    target: ast.expr
     annotation = None
     if isinstance(statement, ast.AnnAssign):
         target, annotation, value = statement.target, statement.annotation, statement.value
@@ -277,11 +281,10 @@ def _dict(value: Any, inner: ast.expr | None) -> dict[str, Any]:
 
 
 def _choice(kind: ast.Subscript, value: Any) -> Any:
-    for choice in _choices(kind):
-        assert isinstance(choice, ast.Constant)
-        same_type = isinstance(value, str) or type(value) is type(choice.value)
-        if same_type and (value == choice.value or value == str(choice.value)):
-            return choice.value
+    for choice in (c.value for c in _choices(kind) if isinstance(c, ast.Constant)):
+        same_type = isinstance(value, str) or type(value) is type(choice)
+        if same_type and (value == choice or value == str(choice)):
+            return choice
     raise ValueError
 
 

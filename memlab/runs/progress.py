@@ -53,9 +53,13 @@ def reporter(progress: bool | Progress, *, stream: TextIO | None = None) -> Prog
     if callable(progress):
         return progress
     if not progress:
-        return lambda step: None
+        return _nothing
     stream = stream or sys.stderr
     return _bar(stream) if stream.isatty() else _lines(stream)
+
+
+def _nothing(_: Step) -> None:
+    return None
 
 
 def _lines(stream: TextIO) -> Progress:

@@ -172,7 +172,7 @@ def memlab_version() -> str:
 def memlab_source() -> str:
     """A hash over memlab's own files: another one means other code, whatever the version says."""
     folder = Path(__file__).resolve().parent.parent
-    return _tree_hash(folder, skip=(".pyc", ".pyo"))[:16]
+    return _tree_hash(folder)[:16]
 
 
 def package_versions() -> dict[str, str]:
@@ -209,10 +209,15 @@ def _file_hash(path: Path) -> str:
         raise RunError(f"{path}: {error.strerror or error}") from error
 
 
-def _tree_hash(folder: Path, *, skip: tuple[str, ...] = ()) -> str:
-    files = (p for p in folder.rglob("*") if p.is_file() and p.suffix not in skip)
-    named = sorted((p.relative_to(folder).as_posix(), p) for p in files)
-    return hashlib.sha256("".join(f"{name}\x00{_file_hash(p)}\n" for name, p in named).encode()).hexdigest()
+def _tree_hash(folder: Path) -> str:
+    """A hash over the names and contents of all files below, without hidden ones and Python's own caches."""
+
+    def counts(part: str) -> bool:
+        return not part.startswith(".") and part != "__pycache__"
+
+    named = sorted((p.relative_to(folder), p) for p in folder.rglob("*") if p.is_file())
+    lines = [f"{n.as_posix()}\x00{_file_hash(p)}\n" for n, p in named if all(map(counts, n.parts))]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _git(folder: Path) -> tuple[str, bool] | None:
@@ -220,8 +225,8 @@ def _git(folder: Path) -> tuple[str, bool] | None:
 
     def ask(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(  # noqa: S603
-                ["git", "-C", str(folder), *arguments],  # noqa: S607
+            done = subprocess.run(  # noqa: S603 - fixed words and a folder, no shell
+                ["git", "-C", str(folder), *arguments],  # noqa: S607 - wherever git is installed
                 capture_output=True,
                 text=True,
                 encoding="utf-8",

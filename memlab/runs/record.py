@@ -96,7 +96,7 @@ def _publish(data: dict[str, Any]) -> None:
 
         shell = get_ipython()
     if shell is None:
-        print(data["text/plain"])
+        print(data["text/plain"])  # noqa: T201 - outside of a notebook this is the output
     else:
         shell.display_pub.publish(data)
 

@@ -119,7 +119,7 @@ class Table:
     """A table that a notebook claims, small enough to be stored in it."""
 
     name: str
-    """What the table shows; letters, digits and ``_ . @ + -``, because it becomes a file name; unique in its notebook."""
+    """What the table shows; letters, digits and ``_ . @ + -`` (it becomes a file name), unique in its notebook."""
     columns: tuple[str, ...]
     """Column names, each once."""
     rows: tuple[tuple[Any, ...], ...]
@@ -128,7 +128,7 @@ class Table:
     """How far a number in a repetition may be off (absolute, ≥ 0); None allows rounding noise only."""
 
     @classmethod
-    def of(cls, name: object, frame: pd.DataFrame, *, tolerance: object = None) -> Table:
+    def of(cls, name: object, frame: pd.DataFrame | pd.Series[Any], *, tolerance: object = None) -> Table:
         """A checked table from a data frame; an index that is not just row numbers becomes the first columns.
 
         Raises
@@ -143,9 +143,10 @@ class Table:
             frame = frame.to_frame()
         if not isinstance(frame.index, pd.RangeIndex):
             frame = frame.reset_index()
-        columns = tuple(" / ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns)
+        labels: list[Any] = list(frame.columns)
+        columns = tuple(" / ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in labels)
         rows = tuple(
-            tuple(_cell(v, f"table {name}, row {number}, column {column}") for column, v in zip(columns, row, strict=True))
+            tuple(_cell(v, f"table {name}, row {number}, column {c}") for c, v in zip(columns, row, strict=True))
             for number, row in enumerate(frame.itertuples(index=False, name=None))
         )
         return cls._checked(name, columns, rows, _tolerance(tolerance, name))
@@ -158,7 +159,7 @@ class Table:
         if twice:
             raise RunError(f"table {name}: column {twice[0]!r} stands twice")
         if len(rows) > MAX_ROWS:
-            raise RunError(f"table {name} has {len(rows)} rows, at most {MAX_ROWS} fit into a notebook; record a summary")
+            raise RunError(f"table {name} has {len(rows)} rows; at most {MAX_ROWS} fit, record a summary")
         return cls(name, columns, rows, tolerance)
 
     def to_frame(self) -> pd.DataFrame:
@@ -206,8 +207,8 @@ def scalar(value: object, what: str) -> Scalar:
     RunError
         If it is something else, or NaN or infinite.
     """
-    if not isinstance(value, (bool, int, float, str)) and getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()
+    if not isinstance(value, (bool, int, float, str)) and getattr(value, "shape", None) == ():
+        value = value.item()  # type: ignore[attr-defined]  # a numpy scalar
     if isinstance(value, float) and not math.isfinite(value):
         raise RunError(f"{what} is {value}; record None for what could not be measured, with n saying how many could")
     if value is None or isinstance(value, (bool, int, str)):
@@ -235,7 +236,7 @@ def _known(data: object, what: str) -> Mapping[str, Any]:
         raise RunError(f"a recorded {what} is an object, not {type(data).__name__}")
     version = data.get("schema")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise RunError(f"a recorded {what} has schema {version!r}; this memlab reads up to {SCHEMA_VERSION}: update memlab")
+        raise RunError(f"a recorded {what} has schema {version!r}; this memlab reads up to {SCHEMA_VERSION}")
     return data
 
 

@@ -41,7 +41,7 @@ const bare = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase
 
 nodes.forEach((n, i) => Object.assign(n, { index: i, out: [], into: [], peak: Math.max(0, ...n.weights) }));
 edges.forEach((e, i) => {
-  Object.assign(e, { index: i });
+  Object.assign(e, { index: i, side: nodes[e.a].kind === 0 ? "in" : "out" });
   nodes[e.a].out.push(e);
   nodes[e.b].into.push(e);
 });
@@ -49,7 +49,12 @@ const columns = KINDS.map((_, k) => nodes.filter((n) => n.kind === k).sort((a, b
 const reading = columns.flat();
 const heaviestFirst = [...nodes].sort((a, b) => b.peak - a.peak || a.index - b.index);
 const words = nodes.map((n) =>
-  bare([n.title, ...n.quotes.flatMap((q) => [q[2], q[3]]), ...n.evidence.map((e) => data.conversations[e[0]][0])].join("\n")));
+  bare(
+    [n.title, ...n.quotes.flatMap((q) => [q[2], q[3]]), ...n.evidence.map((e) => data.conversations[e[0]][0])].join(
+      "\n",
+    ),
+  ),
+);
 
 function known(item) {
   const mask = item.evidence.reduce((m, e) => (e[2] <= state.step ? m | (1 << e[1]) : m), 0);
@@ -76,7 +81,15 @@ for (const n of reading) {
   if (n.kind === 1) cardLayer.append(n.card);
   n.label = svg("text", { "text-anchor": n.kind === 0 ? "end" : "start" });
   n.hit = svg("rect", { class: "hit", rx: 4 });
-  n.group = svg("g", { class: `node ${KINDS[n.kind]}`, role: "button", tabindex: -1, "data-node": n.id }, n.hit, n.base, n.mark, n.label);
+  n.group = svg(
+    "g",
+    { class: `node ${KINDS[n.kind]}`, role: "button", tabindex: -1, "data-node": n.id },
+    svg("title", {}, n.title),
+    n.hit,
+    n.base,
+    n.mark,
+    n.label,
+  );
   n.group.node = n;
   nodeLayer.append(n.group);
 }
@@ -93,15 +106,17 @@ const place = { width: 0, height: 0, label: 0, ports: [] };
 const pen = document.createElement("canvas").getContext("2d");
 pen.font = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--font")}`;
 
+// One line, or two of about equal length if there is room for two; what does not fit ends in an ellipsis.
 function wrap(text, width, lines) {
-  const parts = text.replace(/\s+/g, " ").trim().split(" ");
-  const out = [];
-  while (out.length < lines - 1 && pen.measureText(parts.join(" ")).width > width && pen.measureText(parts[0]).width <= width) {
-    let n = 1;
-    while (pen.measureText(parts.slice(0, n + 1).join(" ")).width <= width) n++;
-    out.push(parts.splice(0, n).join(" "));
-  }
-  return [...out, shorten(parts.join(" "), width)];
+  const line = text.replace(/\s+/g, " ").trim();
+  if (lines === 1 || pen.measureText(line).width <= width) return [shorten(line, width)];
+  const parts = line.split(" ");
+  const halves = parts.slice(1).map((_, k) => [parts.slice(0, k + 1).join(" "), parts.slice(k + 1).join(" ")]);
+  const fits = halves.map((h) => [h, ...h.map((t) => pen.measureText(t).width)]).filter((h) => h[1] <= width);
+  if (!fits.length) return [shorten(line, width)];
+  const whole = fits.filter((h) => h[2] <= width).sort((a, b) => Math.max(a[1], a[2]) - Math.max(b[1], b[2]));
+  const [first, rest] = (whole[0] ?? fits[fits.length - 1])[0];
+  return [first, shorten(rest, width)];
 }
 
 function shorten(line, width) {
@@ -125,7 +140,13 @@ function layOut() {
   const label = clamp(width * 0.232, 120, 340);
   const top = 12 + Math.max(0, (room - data.rows * state.row) / 2) * 0.35;
   const ports = [label + 22, (width - label) / 2 - 8, (width + label) / 2 + 8, width - label - 22];
-  Object.assign(place, { width, label, top, ports, height: Math.max(top + data.rows * state.row + 28, scroller.clientHeight - 2) });
+  Object.assign(place, {
+    width,
+    label,
+    top,
+    ports,
+    height: Math.max(top + data.rows * state.row + 28, scroller.clientHeight - 2),
+  });
   drawing.setAttribute("width", width);
   drawing.setAttribute("height", place.height);
   drawing.setAttribute("viewBox", `0 0 ${width} ${place.height}`);
@@ -144,13 +165,20 @@ function placeNode(n) {
   n.y = place.top + (n.row + 0.5) * state.row;
   n.x = [ports[0], ports[1], ports[3]][n.kind];
   const left = [ports[0] - label - 14, ports[1] - 9, ports[3] - 9][n.kind];
-  const high = Math.min(state.row, 36);
+  const high = clamp(state.row, 18, 36);
   fill(n.hit, { x: left, y: n.y - high / 2, width: label + (n.kind === 1 ? 34 : 26), height: high }, []);
-  fill(n.card, { x: ports[1], y: n.y - card / 2, width: ports[2] - ports[1], height: card, rx: Math.min(5, card / 2) }, []);
+  fill(
+    n.card,
+    { x: ports[1], y: n.y - card / 2, width: ports[2] - ports[1], height: card, rx: Math.min(5, card / 2) },
+    [],
+  );
   for (const path of [n.base, n.mark]) path.setAttribute("transform", `translate(${n.x} ${n.y})`);
   const x = n.kind === 0 ? n.x - 14 : n.x + 14;
   const text = wrap(n.title, label - (n.kind === 1 ? 6 : 0), lines);
-  n.label.replaceChildren(...text.map((line, k) => svg("tspan", { x, y: n.y + 4 + (k - (text.length - 1) / 2) * 14 }, line)));
+  n.group.classList.toggle("roomy", state.row >= 15);
+  n.label.replaceChildren(
+    ...text.map((line, k) => svg("tspan", { x, y: n.y + 4 + (k - (text.length - 1) / 2) * 14 }, line)),
+  );
 }
 
 function placeEdge(e) {
@@ -165,8 +193,18 @@ const ends = (e) => (nodes[e.a].kind === 0 ? [place.ports[0], place.ports[1]] : 
 function placeNote() {
   fill(note, { x: place.width / 2, y: place.height - 8 }, []);
   const { nodes: hidden, edges: links } = data.hidden;
-  note.textContent = nodes.length === 0 ? "Nothing learned yet"
-    : hidden ? `${plural(hidden, "lighter entry", "lighter entries")} and ${plural(links, "link")} not drawn` : "";
+  note.textContent =
+    nodes.length === 0
+      ? "Nothing learned yet"
+      : hidden
+        ? `${plural(hidden, "lighter entry", "lighter entries")} and ${plural(links, "link")} not drawn`
+        : "";
+}
+
+function reveal(y) {
+  const [top, height] = [scroller.scrollTop, scroller.clientHeight];
+  if (y < top + 30) scroller.scrollTop = y - 60;
+  else if (y > top + height - 30) scroller.scrollTop = y + 60 - height;
 }
 
 // ---- appearance ------------------------------------------------------------------------------------------------
@@ -175,7 +213,10 @@ let waiting = false;
 function repaint() {
   if (waiting) return;
   waiting = true;
-  requestAnimationFrame(() => { waiting = false; paint(); });
+  requestAnimationFrame(() => {
+    waiting = false;
+    paint();
+  });
 }
 
 function paint() {
@@ -197,12 +238,20 @@ function paintEdge(e, lit, found) {
   const share = e.weight / most.edge;
   const thick = clamp(state.row / 12, 0.45, 1);
   const matches = found !== null && (found.has(nodes[e.a]) || found.has(nodes[e.b]));
-  fill(e.path, {
-    class: `edge ${nodes[e.a].kind === 0 ? "in" : "out"} ${STYLE.verifications[e.best]}${lit?.has(e) ? " lit" : ""}${matches ? " match" : ""}${state.picked === e ? " picked" : ""}`,
-    "stroke-width": ((0.9 + 5 * share) * thick).toFixed(2),
-    "stroke-opacity": (e.best === FAILED ? 0.6 : 0.16 + 0.6 * share).toFixed(3),
-    "stroke-dasharray": DASHES[e.best],
-  }, []);
+  const names = [e.side, STYLE.verifications[e.best]];
+  if (lit?.has(e)) names.push("lit");
+  if (matches) names.push("match");
+  if (state.picked === e) names.push("picked");
+  fill(
+    e.path,
+    {
+      class: `edge ${names.join(" ")}`,
+      "stroke-width": ((0.9 + 5 * share) * thick).toFixed(2),
+      "stroke-opacity": (e.best === FAILED ? 0.6 : 0.26 + 0.55 * share).toFixed(3),
+      "stroke-dasharray": DASHES[e.best],
+    },
+    [],
+  );
 }
 
 function paintNode(n, lit, found) {
@@ -210,14 +259,26 @@ function paintNode(n, lit, found) {
   if (!n.shown) return;
   const share = n.weight / most.node;
   const radius = clamp(state.row * 0.42, 1.3, 8) * (0.45 + 0.55 * Math.sqrt(share));
-  const strength = (0.35 + 0.65 * share).toFixed(3);
+  const strength = (0.5 + 0.5 * share).toFixed(3);
   for (const path of [n.base, n.mark]) path.setAttribute("d", shape(n.kind, radius));
   n.mark.setAttribute("fill-opacity", n.best === FAILED ? 0 : strength);
   n.label.setAttribute("fill-opacity", (0.68 + 0.32 * share).toFixed(3));
-  fill(n.card, { "fill-opacity": state.row < 15 ? (0.12 + 0.3 * share).toFixed(3) : 0.07, "stroke-opacity": state.row < 15 ? 0 : (0.25 + 0.6 * share).toFixed(3) }, []);
+  fill(
+    n.card,
+    {
+      "fill-opacity": state.row < 15 ? (0.18 + 0.4 * share).toFixed(3) : 0.07,
+      "stroke-opacity": state.row < 15 ? 0 : (0.25 + 0.6 * share).toFixed(3),
+    },
+    [],
+  );
   const is = { lit: lit?.has(n), match: found?.has(n), picked: state.picked === n, failed: n.best === FAILED };
-  for (const element of [n.group, n.card]) for (const [name, on] of Object.entries(is)) element.classList.toggle(name, on ?? false);
-  n.group.setAttribute("aria-label", `${SINGULAR[n.kind]}: ${n.title}. Weight ${number(n.weight)}, ${plural(evidenceAt(n, state.step).length, "conversation")}`);
+  for (const element of [n.group, n.card])
+    for (const [name, on] of Object.entries(is)) element.classList.toggle(name, on ?? false);
+  const cases = evidenceAt(n, state.step).length;
+  n.group.setAttribute(
+    "aria-label",
+    `${SINGULAR[n.kind]}: ${n.title}. Weight ${number(n.weight)}, ${plural(cases, "conversation")}`,
+  );
 }
 
 // Labels of what is looked at come first, then the heaviest; one is left out rather than printed over another.
@@ -226,7 +287,12 @@ function paintLabels(lit, found) {
   const taken = [[], [], []];
   const first = (n) => n === state.picked || lit?.has(n) || found?.has(n);
   for (const n of [...heaviestFirst.filter(first), ...heaviestFirst.filter((n) => !first(n))]) {
-    const free = n.shown && (state.row >= gap || n === state.picked || n === state.hovered || taken[n.kind].every((y) => Math.abs(y - n.y) >= gap));
+    const free =
+      n.shown &&
+      (state.row >= gap ||
+        n === state.picked ||
+        n === state.hovered ||
+        taken[n.kind].every((y) => Math.abs(y - n.y) >= gap));
     n.label.setAttribute("display", free ? "inline" : "none");
     if (free) taken[n.kind].push(n.y);
   }
@@ -238,7 +304,11 @@ function lightFrom(item) {
   if (item.path) return new Set([item, nodes[item.a], nodes[item.b]]);
   const lit = new Set([item]);
   const walk = (n, side, end) => {
-    for (const e of n[side]) if (e.shown) { lit.add(e).add(nodes[e[end]]); walk(nodes[e[end]], side, end); }
+    for (const e of n[side])
+      if (e.shown) {
+        lit.add(e).add(nodes[e[end]]);
+        walk(nodes[e[end]], side, end);
+      }
   };
   walk(item, "out", "b");
   walk(item, "into", "a");
@@ -247,16 +317,22 @@ function lightFrom(item) {
 
 function report(found) {
   const shown = nodes.filter((n) => n.shown);
+  const entries = plural(nodes.length + data.hidden.nodes, "entry", "entries");
+  const all = plural(edges.length + data.hidden.edges, "link");
   const links = edges.filter((e) => e.shown).length;
-  columns.forEach((column, k) => ($("heads").children[k].querySelector(".count").textContent = column.filter((n) => n.shown).length));
-  $("status").textContent = `${shown.length} of ${plural(nodes.length + data.hidden.nodes, "entry", "entries")}, ${links} of ${plural(edges.length + data.hidden.edges, "link")}`;
+  columns.forEach(
+    (column, k) => ($("heads").children[k].querySelector(".count").textContent = column.filter((n) => n.shown).length),
+  );
+  $("status").textContent = `${shown.length} of ${entries}, ${links} of ${all}`;
   $("found").textContent = found === null ? "" : plural(found.size, "hit");
 }
 
 // ---- pointing --------------------------------------------------------------------------------------------------
 
 const nearest = (items, distance, reach) => {
-  const [best, least] = items.filter((i) => i.shown).reduce((b, i) => (distance(i) < b[1] ? [i, distance(i)] : b), [null, Infinity]);
+  const [best, least] = items
+    .filter((i) => i.shown)
+    .reduce((b, i) => (distance(i) < b[1] ? [i, distance(i)] : b), [null, Infinity]);
   return least <= reach ? best : null;
 };
 
@@ -273,7 +349,11 @@ function at(event) {
   const t = bezier(share);
   const rise = t * t * (3 - 2 * t);
   const height = (e) => nodes[e.a].y + (nodes[e.b].y - nodes[e.a].y) * rise;
-  return nearest(edges.filter((e) => nodes[e.a].kind === side), (e) => Math.abs(height(e) - y), 9);
+  return nearest(
+    edges.filter((e) => nodes[e.a].kind === side),
+    (e) => Math.abs(height(e) - y),
+    9,
+  );
 }
 
 // The parameter at which a link has gone this share of its way across.

@@ -1,7 +1,20 @@
 // The legend, and the picture as a file: what is drawn now, with title, headings and legend, needing no style sheet.
 
-const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin",
-  "paint-order", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
+const PROPERTIES = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "stroke-linejoin",
+  "paint-order",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "text-anchor",
+];
 
 function legend() {
   const group = svg("g", { class: "legend" });
@@ -11,10 +24,17 @@ function legend() {
     group.append(...marks, svg("text", { x: x + width + 6, y: 14 }, text));
     x += width + 6 + pen.measureText(text).width + 16;
   };
-  KINDS.forEach((kind, k) => entry(12, SINGULAR[k].toLowerCase(), svg("g", { class: kind }, svg("path", { class: "mark", d: shape(k, 5) }))));
-  const line = (className, dash, width = 2) => svg("path", { class: `edge ${className}`, d: "M-13 0H13", "stroke-width": width, "stroke-dasharray": dash });
+  KINDS.forEach((kind, k) =>
+    entry(12, SINGULAR[k].toLowerCase(), svg("g", { class: kind }, svg("path", { class: "mark", d: shape(k, 5) }))),
+  );
+  const line = (className, dash, width = 2) =>
+    svg("path", { class: `edge ${className}`, d: "M-13 0H13", "stroke-width": width, "stroke-dasharray": dash });
   STYLE.verifications.forEach((v, k) => entry(26, v, line(k === FAILED ? "failed" : "neutral", DASHES[k])));
-  entry(26, "wider, stronger = weight", svg("path", { class: "edge neutral wedge", d: "M-13 0L13 -4V4Z", "stroke-width": 0 }));
+  entry(
+    26,
+    "wider, stronger = weight",
+    svg("path", { class: "edge neutral wedge", d: "M-13 0L13 -4V4Z", "stroke-width": 0 }),
+  );
   return { group, width: x };
 }
 
@@ -36,7 +56,8 @@ function frozen(element) {
   else if (style.opacity !== "1") copy.setAttribute("opacity", style.opacity);
   for (const child of element.childNodes) {
     if (child.nodeType === Node.TEXT_NODE) copy.append(child.textContent);
-    else if (!child.classList.contains("hit") && child.getAttribute("display") !== "none") copy.append(frozen(child));
+    else if (child.tagName !== "title" && !child.classList.contains("hit") && child.getAttribute("display") !== "none")
+      copy.append(frozen(child));
   }
   return copy;
 }
@@ -47,14 +68,26 @@ function picture() {
   const [top, bottom] = [74, 44];
   const { width } = place;
   const height = top + place.height + bottom;
-  const text = (x, y, content, size, weight = 400, fill = colour("--ink")) => svg("text", { x, y, fill, "font-family": font, "font-size": size, "font-weight": weight }, content);
-  const headings = KINDS.map((kind, k) => text([16, place.ports[1] - 7, place.ports[3] - 7][k], 64, STYLE.headings[kind], 13, 600));
+  const text = (x, y, content, size, weight = 400, fill = colour("--ink")) =>
+    svg("text", { x, y, fill, "font-family": font, "font-size": size, "font-weight": weight }, content);
+  const headings = KINDS.map((kind, k) =>
+    text([16, place.ports[1] - 7, place.ports[3] - 7][k], 64, STYLE.headings[kind], 13, 600),
+  );
   const shift = (y, x, node) => svg("g", { transform: `translate(${x} ${y})` }, node);
-  const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, role: "img" },
-    svg("title", {}, data.title), svg("desc", {}, `Memory graph as known on ${days[state.step] ?? "no day"}: ${$("status").textContent}.`),
+  const root = svg(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, role: "img" },
+    svg("title", {}, data.title),
+    svg("desc", {}, `Memory graph as known on ${days[state.step] ?? "no day"}: ${$("status").textContent}.`),
     svg("rect", { width, height, fill: colour("--paper") }),
-    text(16, 32, shorten(data.title, (width - 340) / 1.6), 18, 600), ...headings,
-    svg("text", { x: width - 16, y: 32, "text-anchor": "end", fill: colour("--muted"), "font-family": font, "font-size": 12 }, `${days[state.step] ?? ""}, ${$("status").textContent}`));
+    text(16, 32, shorten(data.title, (width - 340) / 1.6), 18, 600),
+    ...headings,
+    svg(
+      "text",
+      { x: width - 16, y: 32, "text-anchor": "end", fill: colour("--muted"), "font-family": font, "font-size": 12 },
+      `${days[state.step] ?? ""}, ${$("status").textContent}`,
+    ),
+  );
   for (const layer of [cardLayer, edgeLayer, nodeLayer, note]) root.append(shift(top, 0, frozen(layer)));
   root.append(shift(height - 32, 16, frozen($("legend").firstChild)));
   return { text: new XMLSerializer().serializeToString(root), width, height };

@@ -7,7 +7,9 @@ function setStep(step) {
   $("time").value = state.step;
   $("date").textContent = days[state.step] ?? "";
   $("time").setAttribute("aria-valuetext", days[state.step] ?? "");
-  $("arrivals").querySelectorAll("rect").forEach((r, k) => r.classList.toggle("past", k <= state.step));
+  $("arrivals")
+    .querySelectorAll("rect")
+    .forEach((r, k) => r.classList.toggle("past", k <= state.step));
   repaint();
   showPanel();
 }
@@ -30,7 +32,9 @@ function drawArrivals() {
   const top = Math.max(...data.arrivals, 1);
   const box = $("arrivals");
   box.setAttribute("viewBox", `0 0 ${Math.max(last, 1)} 1`);
-  data.arrivals.forEach((n, k) => box.append(svg("rect", { x: k - 0.28, width: 0.56, y: 1 - n / top, height: n / top })));
+  data.arrivals.forEach((n, k) =>
+    box.append(svg("rect", { x: k - 0.28, width: 0.56, y: 1 - n / top, height: n / top })),
+  );
 }
 
 function setRow(row) {
@@ -47,9 +51,7 @@ function enter(n) {
   reading.forEach((m) => m.group.setAttribute("tabindex", -1));
   n.group.setAttribute("tabindex", 0);
   n.group.focus({ preventScroll: true });
-  const top = n.y - 60;
-  if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (n.y + 60 > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = n.y + 60 - scroller.clientHeight;
+  reveal(n.y);
 }
 
 function beside(n, side, end) {
@@ -63,14 +65,22 @@ function neighbour(n, key, back) {
   const column = columns[n.kind].filter((m) => m.shown);
   const order = reading.filter((m) => m.shown);
   switch (key) {
-    case "ArrowDown": return column[column.indexOf(n) + 1];
-    case "ArrowUp": return column[column.indexOf(n) - 1];
-    case "ArrowRight": return beside(n, "out", "b");
-    case "ArrowLeft": return beside(n, "into", "a");
-    case "Home": return column[0];
-    case "End": return column[column.length - 1];
-    case "Tab": return order[order.indexOf(n) + (back ? -1 : 1)];
-    default: return undefined;
+    case "ArrowDown":
+      return column[column.indexOf(n) + 1];
+    case "ArrowUp":
+      return column[column.indexOf(n) - 1];
+    case "ArrowRight":
+      return beside(n, "out", "b");
+    case "ArrowLeft":
+      return beside(n, "into", "a");
+    case "Home":
+      return column[0];
+    case "End":
+      return column[column.length - 1];
+    case "Tab":
+      return order[order.indexOf(n) + (back ? -1 : 1)];
+    default:
+      return undefined;
   }
 }
 
@@ -81,14 +91,23 @@ drawing.addEventListener("keydown", (event) => {
   else if (event.key === "Escape" && state.picked === null) panel.focus();
   else if (["ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft", "Home", "End", "Tab"].includes(event.key)) {
     const next = neighbour(n, event.key, event.shiftKey);
-    if (!next) { if (event.key !== "Tab") event.preventDefault(); return; }
+    if (!next) {
+      if (event.key !== "Tab") event.preventDefault();
+      return;
+    }
     enter(next);
   } else return;
   event.preventDefault();
   event.stopPropagation();
 });
-drawing.addEventListener("focusin", (event) => { state.hovered = event.target.node ?? null; repaint(); });
-drawing.addEventListener("focusout", () => { state.hovered = null; repaint(); });
+drawing.addEventListener("focusin", (event) => {
+  state.hovered = event.target.node ?? null;
+  repaint();
+});
+drawing.addEventListener("focusout", () => {
+  state.hovered = null;
+  repaint();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -122,21 +141,34 @@ drawing.addEventListener("pointermove", (event) => {
   drawing.classList.toggle("over", item !== null);
   repaint();
 });
-drawing.addEventListener("pointerleave", () => { state.hovered = null; repaint(); });
+drawing.addEventListener("pointerleave", () => {
+  state.hovered = null;
+  repaint();
+});
 drawing.addEventListener("click", (event) => {
   const item = at(event);
   pick(item);
   if (item?.group) enter(item);
 });
-scroller.addEventListener("wheel", (event) => {
-  if (!event.ctrlKey) return;
-  event.preventDefault();
-  setRow(state.row * (event.deltaY < 0 ? 1.15 : 1 / 1.15));
-}, { passive: false });
+scroller.addEventListener(
+  "wheel",
+  (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    setRow(state.row * (event.deltaY < 0 ? 1.15 : 1 / 1.15));
+  },
+  { passive: false },
+);
 $("search").addEventListener("input", (event) => search(event.target.value));
 $("search").addEventListener("keydown", (event) => {
-  const hit = event.key === "Enter" && state.query ? heaviestFirst.find((n) => n.shown && words[n.index].includes(state.query)) : null;
-  if (hit) { pick(hit); enter(hit); }
+  const hit =
+    event.key === "Enter" && state.query
+      ? heaviestFirst.find((n) => n.shown && words[n.index].includes(state.query))
+      : null;
+  if (hit) {
+    pick(hit);
+    enter(hit);
+  }
 });
 $("minimum").max = (Math.ceil(most.node * 20) / 20).toFixed(2);
 $("minimum").addEventListener("input", (event) => {
@@ -144,13 +176,21 @@ $("minimum").addEventListener("input", (event) => {
   $("minimum-value").textContent = number(state.minimum);
   repaint();
 });
-document.querySelectorAll("[name=verification]").forEach((box) => box.addEventListener("change", () => {
-  state.allowed = [...document.querySelectorAll("[name=verification]:checked")].reduce((m, b) => m | (1 << Number(b.value)), 0);
-  repaint();
-}));
+document.querySelectorAll("[name=verification]").forEach((box) =>
+  box.addEventListener("change", () => {
+    state.allowed = [...document.querySelectorAll("[name=verification]:checked")].reduce(
+      (m, b) => m | (1 << Number(b.value)),
+      0,
+    );
+    repaint();
+  }),
+);
 $("time").max = last;
 $("time").disabled = $("play").disabled = last === 0;
-$("time").addEventListener("input", (event) => { play(false); setStep(Number(event.target.value)); });
+$("time").addEventListener("input", (event) => {
+  play(false);
+  setStep(Number(event.target.value));
+});
 $("play").addEventListener("click", () => play());
 $("closer").addEventListener("click", () => setRow(state.row / 1.4));
 $("wider").addEventListener("click", () => setRow(state.row * 1.4));

@@ -11,6 +11,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from memlab.corpus.formats.building import convert
 from memlab.corpus.reading import Options, Skipped, read_jsonl_objects
 from memlab.errors import InputError
 from memlab.records import Conversation
@@ -22,15 +23,7 @@ _ROLES = {"reporter": "user", "assignee": "agent", "others": "agent"}
 
 def read(path: Path, options: Options) -> Iterator[Conversation | Skipped]:
     """Tickets as conversations of one customer (`helpdesk` unless told), times read as UTC unless told a zone."""
-    for item in read_jsonl_objects(path):
-        if isinstance(item, Skipped):
-            yield item
-            continue
-        number, ticket = item
-        try:
-            yield _conversation(ticket, options)
-        except InputError as error:
-            yield Skipped(str(path), number, str(error))
+    return convert(path, read_jsonl_objects(path), lambda _, ticket: _conversation(ticket, options))
 
 
 def _conversation(ticket: Mapping[str, Any], options: Options) -> Conversation:

@@ -1,0 +1,63 @@
+"""Cosines that come out the same on every machine, in every order and batch.
+
+Sentence vectors are rounded to whole numbers before they are multiplied. Sums of whole numbers below 2**24 are exact in
+float32, whichever way a BLAS adds them up, so no decision can hang on the number of rows, threads or processors.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DIGITS", "SCALE", "cosines", "lengths", "one_thread", "whole"]
+
+SCALE = 4000  # a vector of length 1 becomes one of about this length; products of two sum to less than 2**24
+DIGITS = 4
+
+
+def whole(vectors: ArrayLike) -> NDArray[np.float32]:
+    """Unit vectors as whole numbers (held as float32), read through float16, as a bank stores them.
+
+    >>> whole([[0.6, 0.8]]).tolist()
+    [[2400.0, 3200.0]]
+    """
+    stored = np.asarray(vectors, np.float16).astype(np.float32)
+    rounded: NDArray[np.float32] = np.rint(stored * np.float32(SCALE))
+    return rounded
+
+
+def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Length of each row of whole vectors, at least 1."""
+    squares: NDArray[Any] = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    roots: NDArray[np.float64] = np.sqrt(np.maximum(squares, 1.0))
+    return roots
+
+
+def cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> list[float]:
+    """Cosines of whole rows with a whole vector, rounded to 4 digits.
+
+    >>> cosines(whole([[1.0, 0.0], [0.0, 1.0]]), whole([0.6, 0.8]))
+    [0.6, 0.8]
+    """
+    dots = (matrix @ vector).astype(np.float64)
+    values: list[float] = np.round(dots / (lengths(matrix) * lengths(vector[None])[0]), DIGITS).tolist()
+    return values
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Inside, a BLAS uses one thread: for products this small, waking and awaiting others costs more than it saves."""
+    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,92 @@
+"""Episodes: one structured record a case, with the steps, devices and versions that the skill leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memlab.bank import Bank
+from memlab.curation.guards import identifiers
+from memlab.errors import InputError
+from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
+
+__all__ = ["Episode", "episode_of", "episodes", "episodes_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What happened in one case, in order; a pure function of the conversation and what was read out of it.
+
+    Attributes
+    ----------
+    symptoms, environment : tuple of Mention
+        What was wrong, and facts about device, versions and place, each with its quote.
+    steps : tuple of Attempt
+        What was tried, in the order of the conversation, with outcomes.
+    identifiers : tuple of str
+        Error codes, versions and numbers that occur in these texts and quotes, sorted.
+    """
+
+    conversation: str
+    case: int
+    category: str
+    day: str
+    requester: str | None
+    symptoms: tuple[Mention, ...]
+    environment: tuple[Mention, ...]
+    steps: tuple[Attempt, ...]
+    root_cause: Mention | None
+    solution: Solution | None
+    resolution: Resolution
+    identifiers: tuple[str, ...]
+
+    def text(self) -> str:
+        """The record as a few plain lines for an agent."""
+        lines = [f"case {self.conversation} ({self.day}, {self.resolution})"]
+        lines += [f"symptom: {m.text}" for m in self.symptoms]
+        lines += [f"environment: {m.text}" for m in self.environment]
+        lines += [f"tried by {s.by}: {s.action} -> {s.outcome}" for s in self.steps]
+        lines += [f"root cause: {self.root_cause.text}"] if self.root_cause else []
+        lines += [f"{self.solution.kind}: {self.solution.text}"] if self.solution else []
+        return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def episode_of(conversation: Conversation, proposal: Proposal) -> Episode:
+    """The record of one case."""
+    mentions = [*proposal.symptoms, *proposal.facts]
+    mentions += [m for m in (proposal.root_cause,) if m]
+    texts = [t for m in mentions for t in (m.text, m.quote)] + [a.quote for a in proposal.attempts]
+    texts += [proposal.solution.text, proposal.solution.quote] if proposal.solution else []
+    return Episode(
+        conversation=conversation.id,
+        case=proposal.case,
+        category=proposal.category or "other",
+        day=conversation.started_at.date().isoformat(),
+        requester=conversation.requester,
+        symptoms=proposal.symptoms,
+        environment=proposal.facts,
+        steps=tuple(sorted(proposal.attempts, key=lambda a: (a.turn, a.action))),
+        root_cause=proposal.root_cause,
+        solution=proposal.solution,
+        resolution=proposal.resolution,
+        identifiers=tuple(sorted(frozenset[str]().union(*map(identifiers, texts)))),
+    )
+
+
+def episodes_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[Episode]:
+    """The records of a conversation, one a case that holds anything worth keeping."""
+    return [episode_of(conversation, p) for p in proposals if not p.low_value]
+
+
+def episodes(bank: Bank, conversation: str) -> list[Episode]:
+    """Fetch the records of one conversation from a bank.
+
+    Raises
+    ------
+    InputError
+        If the bank has no such conversation.
+    """
+    found = bank.conversation(conversation)
+    if found is None:
+        raise InputError(f"no conversation {conversation!r} in the memory of {bank.customer}")
+    return episodes_of(found, bank.proposals(conversation))
