@@ -258,9 +258,9 @@ class RecallIndex:
         for name, blob in stored:
             self.vectors[name] = np.frombuffer(blob, np.float16).astype(np.float32)
         # An empty transcript (only low value) has no vector; zero is similar to nothing.
-        blank = np.zeros(384, np.float32)
+        blank = np.zeros(len(next(iter(self.vectors.values()), ())), np.float32)
         openings = [text_hash(opening(c) or c.turns[0].text) for c in self.conversations]
-        self.openings = np.array([self.vectors.get(o, blank) for o in openings]).reshape(len(openings), -1)
+        self.openings = np.array([self.vectors.get(o, blank) for o in openings]).reshape(len(openings), len(blank))
         self.transcripts = Words(
             [" ".join(own_words(t.text) for t in c.turns if t.role != "tool") for c in self.conversations]
         )

@@ -117,6 +117,10 @@ def parse_time(value: object, *, zone: Any = None) -> datetime:
         # A wall time that a clock change skipped does not survive the way to UTC and back.
         if time.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != time.replace(tzinfo=None):
             raise TimeError(f"{value!r} does not exist in {zone} (clock change)")
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        raise TimeError(f"{value!r} is outside of the years 1 to 9999 in UTC") from None
     return time
 
 
@@ -141,7 +145,7 @@ def _plain(value: object) -> object:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted((_plain(v) for v in value), key=lambda v: json.dumps(v, sort_keys=True))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(v) for v in value]
     return value.isoformat() if isinstance(value, datetime) else value
 
@@ -208,6 +212,8 @@ class Conversation:
         """
         if not isinstance(data, Mapping):
             raise InputError(f"a conversation is a JSON object, not {type(data).__name__}")
+        if _too_deep(data):
+            raise InputError(f"the object is nested more than {MOST_LEVELS} levels deep")
         known = {"id", "customer", "category", "started_at", "turns", "metadata", "requester"}
         metadata = _object(data.get("metadata") or {}, "metadata")
         extra = {k: v for k, v in data.items() if k not in known}
@@ -224,6 +230,17 @@ class Conversation:
             turns=tuple(_turn(t, n, zone) for n, t in enumerate(_list(data.get("turns"), "turns"))),
             metadata=_clean({**extra, **{k: v for k, v in metadata.items() if k != "requester"}}),
         )
+
+
+MOST_LEVELS = 40
+
+
+def _too_deep(value: object, level: int = 0) -> bool:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, (list, tuple)):
+        return False
+    return level >= MOST_LEVELS or any(_too_deep(v, level + 1) for v in value)
 
 
 def _name(value: object, what: str) -> str:

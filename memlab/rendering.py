@@ -123,7 +123,8 @@ def render_skill(graph: SkillGraph, *, budget: int = 800, symptoms: int = 5, fai
     InputError
         If the budget is too small for the frame of the document (about 200 tokens).
     """
-    cards = cause_cards(graph)
+    # A placeholder says only that a symptom came up; without anything that helped it has nothing to tell an agent.
+    cards = [card for card in cause_cards(graph) if card.stated or card.solutions]
     head, tail = _head(graph), _FENCE
     spent = count_tokens(head) + count_tokens(tail)
     if spent + 30 > budget:

@@ -1,6 +1,8 @@
 """Train triage: logistic regressions over sentence vectors for the category and for low value.
 
-python scripts/train_triage.py datasets/support -o memlab/extraction/triage.npz
+python scripts/train_triage.py datasets -o memlab/extraction/triage.npz
+
+Single messages with attempts are learned as "not of low value"; they say nothing about categories.
 """
 
 from __future__ import annotations
@@ -13,49 +15,56 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from memlab.corpus import read_conversations
+from memlab.evaluation.messages import message_conversations
 from memlab.extraction.triage import triage_features
 from memlab.models.embeddings import default_encoder
+
+LOW_WEIGHT = 20.0  # of a conversation of low value; there are few, and each should count as much as its neighbours
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("datasets", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--report", default="dev", help="splits to report on, with commas")
     options = parser.parse_args()
     labels = {}
-    for line in (options.corpus / "labels.jsonl").read_text("utf-8").splitlines():
+    for line in (options.datasets / "support/labels.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         labels.setdefault(row["conversation"], row)
-    conversations = read_conversations(options.corpus / "conversations.jsonl")
+    splits = {"train", *options.report.split(",")}
+    everything = read_conversations(options.datasets / "support/conversations.jsonl")
+    conversations = [c for c in everything if c.metadata["split"] in splits]
+    messages = {s: message_conversations(options.datasets / "messages/attempts.jsonl", split=s)[0] for s in splits}
     encoder = default_encoder()
     x = np.stack([triage_features(c, encoder) for c in conversations])
     low = np.array([labels[c.id]["low_value"] for c in conversations])
     category = np.array([str(labels[c.id]["category"]) for c in conversations])
     split = np.array([c.metadata["split"] for c in conversations])
     learn = split == "train"
-    kinds = LogisticRegression(C=20, max_iter=2000).fit(x[learn & ~low, :768], category[learn & ~low])
-    value = LogisticRegression(C=3, max_iter=2000, class_weight="balanced").fit(x[learn], low[learn])
-    for name in ("dev", "test"):
+    single = {s: np.stack([triage_features(c, encoder) for c in m]) for s, m in messages.items() if m}
+    kinds = LogisticRegression(C=20, max_iter=2000).fit(x[learn & ~low, :1152], category[learn & ~low])
+    value = LogisticRegression(C=10, max_iter=2000)
+    known = np.append(low[learn], np.zeros(len(single["train"]), bool))
+    weight = np.where(known, LOW_WEIGHT, 1.0)
+    value.fit(np.concatenate([x[learn], single["train"]]), known, sample_weight=weight)
+    for name in options.report.split(","):
         here = split == name
-        print(
-            name,
-            "category",
-            round(kinds.score(x[here & ~low, :768], category[here & ~low]), 3),
-            "of",
-            int((here & ~low).sum()),
-            "· low value",
-            round(value.score(x[here], low[here]), 3),
-            "of",
-            int(here.sum()),
+        shown = {
+            "category": kinds.score(x[here & ~low, :1152], category[here & ~low]),
+            "low value": value.score(x[here], low[here]),
+            "messages not of low value": 1 - value.predict(single[name]).mean() if name in single else np.nan,
+        }
+        print(name, int(here.sum()), " · ".join(f"{k} {v:.3f}" for k, v in shown.items()))
+    with options.output.open("wb") as file:
+        np.savez_compressed(
+            file,
+            names=kinds.classes_,
+            category_w=kinds.coef_.astype(np.float32),
+            category_b=kinds.intercept_.astype(np.float32),
+            low_w=value.coef_[0].astype(np.float32),
+            low_b=np.float32(value.intercept_[0]),
         )
-    np.savez_compressed(
-        options.output,
-        names=kinds.classes_,
-        category_w=kinds.coef_.astype(np.float32),
-        category_b=kinds.intercept_.astype(np.float32),
-        low_w=value.coef_[0].astype(np.float32),
-        low_b=np.float32(value.intercept_[0]),
-    )
 
 
 if __name__ == "__main__":

@@ -224,6 +224,7 @@ WRONG = {
     "record in a folder": ([*PROMPTED, "--record", "--cassette", "{tmp}"], MODEL, 1, ["can't record"]),
     "record below a file": ([*PROMPTED, "--record", "--cassette", "{tmp}/two.jsonl/t"], MODEL, 1, ["can't record"]),
     "no cassette": ([*PROMPTED, "--cassette", "{tmp}/two.jsonl"], {}, 1, ["two.jsonl:1", "not a recorded reply"]),
+    "an empty cassette": ([*PROMPTED, "--cassette", "{tmp}/empty"], {}, 1, ["empty: no reply", "--record"]),
     "no such prompt": ([*PROMPTED, "--prompt", "extrct"], MODEL, 1, ["'extrct'", "known: curate, extract"]),
     "another's prompt": ([*PROMPTED, "--prompt", "curate"], MODEL, 1, ["'choice'", "extractor"]),
     "two prompts": ([*PROMPTED, *["--prompt", "extract"] * 2], MODEL, 1, ["two prompts", "give one"]),
@@ -235,10 +236,11 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_setting_is_one_line_that_says_what_to_set(case, two, tmp_path):
+    (tmp_path / "empty").touch()
     arguments, env, code, words = WRONG[case]
     said = refused("extract", two, *(str(a).format(tmp=tmp_path) for a in arguments), code=code, env=env)
     assert all(word in said for word in words), said
-    assert [p.name for p in tmp_path.iterdir()] == ["two.jsonl"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "two.jsonl"]
 
 
 def test_processes_are_for_the_offline_extractor(two, tmp_path):

@@ -53,17 +53,23 @@ decisions = st.one_of(
     + [
         st.builds(Decision, st.just("apart"), st.just("vpn"), st.just("cause"), st.just(CAUSES[0]), st.just(CAUSES[1])),
         st.builds(Decision, st.just("reject"), st.just("vpn"), st.just("solution"), st.sampled_from(FIXES)),
-        st.builds(Decision, st.just("rename"), st.just("vpn"), st.just("cause"), st.sampled_from(CAUSES), st.just("new name")),
+        st.builds(
+            Decision, st.just("rename"), st.just("vpn"), st.just("cause"), st.sampled_from(CAUSES), st.just("new name")
+        ),
         st.builds(Decision, st.just("accept"), st.just("vpn"), st.just("cause"), st.just(CAUSES[4])),
     ]
 )
 
 
 def case_of(id_: str, day: int, said: str, requester: str | None) -> Conversation:
-    return conv(id_, day / 2, [("user", f"it is broken: {said}"), ("agent", "try"), ("user", "ok")], requester=requester)
+    return conv(
+        id_, day / 2, [("user", f"it is broken: {said}"), ("agent", "try"), ("user", "ok")], requester=requester
+    )
 
 
-def learn_all(bank: Bank, known: dict[str, tuple[Conversation, list[Proposal]]], wanted: Sequence[str], **options) -> None:
+def learn_all(
+    bank: Bank, known: dict[str, tuple[Conversation, list[Proposal]]], wanted: Sequence[str], **options
+) -> None:
     script = Scripted({i: known[i][1] for i in wanted})
     learn(bank, [known[i][0] for i in wanted], extractor=script, encoder=ENCODER, **options)
 
@@ -84,7 +90,13 @@ class Memory(RuleBasedStateMachine):
         self.bank.close()
         shutil.rmtree(self.folder)
 
-    @rule(id_=ids, day=st.integers(0, 8), found=cases, who=st.sampled_from([None, "ann", "bob"]), said=st.sampled_from("xyz"))
+    @rule(
+        id_=ids,
+        day=st.integers(0, 8),
+        found=cases,
+        who=st.sampled_from([None, "ann", "bob"]),
+        said=st.sampled_from("xyz"),
+    )
     def learn_or_correct(self, id_, day, found, who, said) -> None:
         # The same id with other content is a correction, whatever it says.
         self.known[id_] = (case_of(id_, day, f"{said} {canonical_json(found)}", who), found)
@@ -124,7 +136,13 @@ class Memory(RuleBasedStateMachine):
         decided = self.bank.decisions()
         assert forget(self.bank, id_) == (id_ in self.known)
         self.known.pop(id_, None)
-        left = {(k, normal_key(t)) for _, ps in self.known.values() for p in ps for k, ts in wordings_of(p).items() for t in ts}
+        left = {
+            (k, normal_key(t))
+            for _, ps in self.known.values()
+            for p in ps
+            for k, ts in wordings_of(p).items()
+            for t in ts
+        }
         for gone in [d for d in decided if d not in self.bank.decisions()]:
             assert not {(gone.kind, normal_key(x)) for x in (gone.a, gone.b) if x} <= left
 
@@ -202,7 +220,11 @@ histories = st.lists(st.tuples(st.integers(0, 9), cases), min_size=1, max_size=8
 def test_law_5_a_graph_at_a_moment_is_that_of_a_bank_which_had_only_seen_the_past(history, day):
     known = {f"c{n}": (case_of(f"c{n}", d, str(n), None), found) for n, (d, found) in enumerate(history)}
     at = START + timedelta(days=day / 2)
-    with tempfile.TemporaryDirectory() as home, Bank.open(f"{home}/a", "acme") as all_, Bank.open(f"{home}/b", "acme") as past:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Bank.open(f"{home}/a", "acme") as all_,
+        Bank.open(f"{home}/b", "acme") as past,
+    ):
         learn_all(all_, known, list(known))
         learn_all(past, known, [i for i, (c, _) in known.items() if c.started_at <= at])
         for category in ("vpn", "mail"):
@@ -226,11 +248,18 @@ def test_law_4_evidence_is_a_set_of_stored_conversations_and_operations_fold_to_
                 assert set(votes) <= set(graph.entries[a].evidence) & set(graph.entries[b].evidence)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["add", "edit", "reinforce", "reject"]), st.integers(0, 9)), min_size=1, max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["add", "edit", "reinforce", "reject"]), st.integers(0, 9)), min_size=1, max_size=30
+    )
+)
 @settings(max_examples=20, deadline=None)
 def test_law_7_whatever_a_curator_answers_no_proposal_is_lost_and_nothing_breaks(answers):
     """Every wording is in the graph, or was kept out within the curator's share; every refusal is logged."""
-    known = {f"c{n}": (case_of(f"c{n}", n, str(n), None), [prop(SYMPTOMS[n % 5], CAUSES[n % 4], FIXES[n % 6])]) for n in range(8)}
+    known = {
+        f"c{n}": (case_of(f"c{n}", n, str(n), None), [prop(SYMPTOMS[n % 5], CAUSES[n % 4], FIXES[n % 6])])
+        for n in range(8)
+    }
     queue = iter(answers * 99)
 
     def choose(kind, text, candidates):
@@ -254,7 +283,9 @@ def test_law_9_there_is_no_bank_without_a_customer_and_no_conversation_of_anothe
         Bank.open(tmp_path)  # type: ignore[call-arg]
     with Bank.open(tmp_path, "acme") as bank:
         other = conv("c1", 0, customer="globex")
-        assert learn(bank, [other], extractor=Scripted({"c1": prop("x", "y", "z")}), encoder=ENCODER).other_customers == 1
+        assert (
+            learn(bank, [other], extractor=Scripted({"c1": prop("x", "y", "z")}), encoder=ENCODER).other_customers == 1
+        )
         with pytest.raises(CustomerError):
             bank.put(other, [], extractor="x")
         assert bank.export()["truth"]["conversations"] == []

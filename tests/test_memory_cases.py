@@ -255,7 +255,11 @@ def test_b10_one_token_apart_is_apart(bank, teach, pair):
 LOOKALIKES = [
     ("Restart the print spooler", "Do not restart the print spooler", False),
     ("Shared mailbox is visible but cannot send", "Shared mailbox can send but is not visible", False),
-    ("VPN client fails with error 809 behind the office router", "VPN client fails with error 691 behind the office router", False),  # fmt: skip
+    (
+        "VPN client fails with error 809 behind the office router",
+        "VPN client fails with error 691 behind the office router",
+        False,
+    ),  # fmt: skip
     ("DNS server unreachable from site Berlin", "DNS server unreachable from site Bern", False),
     ("Others cannot hear me in Teams", "I cannot hear others in Teams", False),
     ("Certificate expired on the Wi-Fi profile", "Certificate missing on the Wi-Fi profile", False),
@@ -263,7 +267,11 @@ LOOKALIKES = [
     ("Cannot print from Citrix", "Cannot print to Citrix", False),
     ("Outlook search finds nothing", "Teams search finds nothing", False),
     ("Der Drucker druckt", "Der Drucker druckt nicht", False),
-    ("VPN drops every few minutes on hotel Wi-Fi", "tunnel keeps disconnecting when I travel and use the hotel network", True),  # fmt: skip
+    (
+        "VPN drops every few minutes on hotel Wi-Fi",
+        "tunnel keeps disconnecting when I travel and use the hotel network",
+        True,
+    ),  # fmt: skip
     ("Account locked after too many attempts", "it says my user is blocked because I typed it wrong too often", True),
     ("Disk is full", "no space left on C:", True),
     ("Update the network adapter driver", "install the newer NIC driver", True),
@@ -353,7 +361,12 @@ def test_b16_no_hash_seed_or_host_zone_shows(tmp_path):
     script.write_text(SEEDS.format(tests=str(Path(__file__).parent)), "utf-8")
     runs = [("0", "UTC"), ("1", "Asia/Tokyo"), ("2", "America/New_York"), ("4711", "Europe/Berlin")]
     started = [
-        subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone}, text=True)  # fmt: skip
+        subprocess.Popen(
+            [sys.executable, script],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
+            text=True,
+        )  # fmt: skip
         for seed, zone in runs
     ]
     printed = {p.communicate(timeout=120)[0].strip() for p in started}
@@ -431,7 +444,10 @@ def test_b20_a_target_that_was_not_offered_is_refused_and_its_proposal_kept(bank
     teach(bank, pairs, curator=curator)
     operations = list(bank.operations("vpn"))
     refused = [o for o in operations if o.op == "reject"]
-    assert [(o.text, o.reason[:14]) for o in refused] == [("beta two", "unknown_target"), ("gamma three", "unknown_target")]
+    assert [(o.text, o.reason[:14]) for o in refused] == [
+        ("beta two", "unknown_target"),
+        ("gamma three", "unknown_target"),
+    ]
     assert [o.text for o in operations if o.op == "reinforce" and o.kind == "symptom"] == ["delta four"]
     columns = [e for e in bank.graph("vpn").entries.values() if e.kind == "symptom"]
     assert {t for e in columns for t in (e.title, *e.aliases)} == {"alpha one", "beta two", "gamma three", "delta four"}
@@ -471,7 +487,9 @@ def test_b22_a_contradiction_loses_nothing(bank, teach):
 
 def test_b23_a_longer_wording_is_no_vote_for_the_shorter_one(bank, teach):
     curator = ScriptedCurator(
-        lambda kind, text, c: Choice("edit", c[0].entry, "better words") if text.startswith("Check DNS and") else Choice("add")  # fmt: skip
+        lambda kind, text, c: (
+            Choice("edit", c[0].entry, "better words") if text.startswith("Check DNS and") else Choice("add")
+        )  # fmt: skip
     )
     texts = ["Restart", "Check DNS", "Check DNS and flush cache.", "Restart the print spooler service on the server"]
     teach(bank, [(conv(f"c{n}", n), prop("x", "y", t)) for n, t in enumerate(texts)], curator=curator)
@@ -780,7 +798,9 @@ def test_b46_a_curator_sees_a_few_candidates_and_is_asked_once(bank, teach):
         return Choice("add")
 
     curator = ScriptedCurator(add)
-    pairs = [(conv(f"c{n:03}", n), prop(f"thing {n * 7919} part {n % 17} is odd", f"cause {n * 104729}")) for n in range(300)]
+    pairs = [
+        (conv(f"c{n:03}", n), prop(f"thing {n * 7919} part {n % 17} is odd", f"cause {n * 104729}")) for n in range(300)
+    ]
     teach(bank, pairs, curator=curator)
     assert max(seen) == 8
     asked = len(seen)
@@ -796,7 +816,22 @@ def test_b46_a_curator_sees_a_few_candidates_and_is_asked_once(bank, teach):
 
 # -- G. isolation and poison ------------------------------------------------------------------------------------------
 
-ODD = ["acme", "ACME", "acme2", "acme.eu", "acme/eu", "acme_eu", "a_me", "a%", "*", "acmé", "a__b", "acme/vpn", "..", "a/../b"]
+ODD = [
+    "acme",
+    "ACME",
+    "acme2",
+    "acme.eu",
+    "acme/eu",
+    "acme_eu",
+    "a_me",
+    "a%",
+    "*",
+    "acmé",
+    "a__b",
+    "acme/vpn",
+    "..",
+    "a/../b",
+]
 
 
 def test_b47_no_two_customers_share_a_file():
@@ -883,11 +918,15 @@ def test_b48_what_fetches_and_runs_waits_for_a_person(bank, teach, kind):
 
 def snap_text(bank: Bank) -> str:
     graph = bank.graph("vpn")
-    return "\n".join([render_skill(graph, budget=3000), *(t for e in graph.entries.values() for t in (e.title, *e.aliases))])
+    return "\n".join(
+        [render_skill(graph, budget=3000), *(t for e in graph.entries.values() for t in (e.title, *e.aliases))]
+    )
 
 
 def test_b48_one_requester_cannot_flood(bank, teach):
-    flood = [(conv(f"m{n:02}", n / 1000, requester="mallory"), prop("VPN is down", "sun spots", "wait")) for n in range(40)]
+    flood = [
+        (conv(f"m{n:02}", n / 1000, requester="mallory"), prop("VPN is down", "sun spots", "wait")) for n in range(40)
+    ]
     honest = [(conv(f"h{n}", n / 10, requester=f"user{n}"), prop("VPN is down", "dead router", "replace it")) for n in range(2)]  # fmt: skip
     teach(bank, flood + honest)
     graph = bank.graph("vpn")
@@ -901,7 +940,15 @@ def test_b48_one_requester_cannot_flood(bank, teach):
     assert weight([*honest_votes, *against], START) == pytest.approx(np.log(3))
 
 
-MARKUP = ["</memory>", "```", "## System", "![x](http://192.0.2.9/p.png)", "{{7*7}}", "<script>alert(1)</script>", "=HYPERLINK(1)"]
+MARKUP = [
+    "</memory>",
+    "```",
+    "## System",
+    "![x](http://192.0.2.9/p.png)",
+    "{{7*7}}",
+    "<script>alert(1)</script>",
+    "=HYPERLINK(1)",
+]
 
 
 @pytest.mark.parametrize("text", MARKUP)
@@ -924,7 +971,17 @@ def test_b49_every_rendered_skill_is_read_back_the_same(open_bank, teach):
     from skills_ref.validator import validate_metadata
 
     names = set()
-    customers = ["acme: 809", "Fix error #809", "a --- b", "Acme_VPN", "x" * 190, '"quoted"', "tab-free", "ACME", "acme"]
+    customers = [
+        "acme: 809",
+        "Fix error #809",
+        "a --- b",
+        "Acme_VPN",
+        "x" * 190,
+        '"quoted"',
+        "tab-free",
+        "ACME",
+        "acme",
+    ]
     for customer in customers:
         bank = open_bank(customer)
         teach(bank, [(conv("c1", 0, customer=customer, category="vpn: #1 --- x"), BLOCKED)])

@@ -237,8 +237,14 @@ def learned(curator, *texts):
         at = parse_time(f"2026-03-{n + 1:02}T09:00:00+01:00")
         conversation = Conversation(f"c{n}", "acme", at, (Turn("user", text),), "vpn")
         proposal = Proposal(f"c{n}", symptoms=(Mention(text, 0, text),), category="vpn")
-        operations.append(curate(state, proposal, conversation, curator=curator))
+        found = curate(state, proposal, conversation, curator=curator)
+        # The placeholder for a cause that nobody established is no wording: the curator is not asked about it.
+        operations.append([o for o in found if o.stated or o.op == "reject"])
     return state.graph, operations
+
+
+def stated(graph):
+    return [e for e in graph.entries.values() if e.stated]
 
 
 def test_a_refused_target_is_logged_and_the_proposal_is_not_lost():
@@ -247,14 +253,14 @@ def test_a_refused_target_is_logged_and_the_proposal_is_not_lost():
     refused = [o for ops in operations for o in ops if o.op == "reject"]
     assert [o.reason.split(":")[0] for o in refused] == ["unknown_target"] * 2
     assert [[o.op for o in ops] for ops in operations] == [["add"], ["reject", "add"], ["reject", "add"], ["reinforce"]]
-    assert len(graph.entries) == 3
+    assert len(stated(graph)) == 3
     assert all(o.entry in graph.entries for ops in operations for o in ops if o.op != "reject")
 
 
 def test_a_curator_that_rejects_everything_removes_nothing():
     curator = PromptedCurator(Scripted(op("reject", 1, "old")), customer="acme")
     graph, operations = learned(curator, "no sound", *[f"text number {w}" for w in ("one", "two", "three")])
-    assert [e.title for e in graph.entries.values()] == ["no sound"]
+    assert [e.title for e in stated(graph)] == ["no sound"]
     assert [ops[0].op for ops in operations] == ["add", "reject", "reject", "reject"]
     assert all(ops[0].entry not in graph.entries for ops in operations[1:])
 
@@ -262,4 +268,4 @@ def test_a_curator_that_rejects_everything_removes_nothing():
 def test_the_first_wordings_of_an_empty_scope_are_added_whatever_the_model_would_say():
     curator = PromptedCurator(Scripted(op("reinforce", 1)), customer="acme")
     graph, _ = learned(curator, "no sound")
-    assert len(graph.entries) == 1
+    assert len(stated(graph)) == 1

@@ -13,7 +13,7 @@ from memlab.bank.store import Store, bank_path
 from memlab.bank.transfer import export_of, take_in
 from memlab.curation.curator import Curator
 from memlab.decay import WeightRule
-from memlab.errors import BankFormatError
+from memlab.errors import BankError, BankFormatError
 from memlab.graph import EPOCH, SkillGraph
 from memlab.models.embeddings import Encoder, default_encoder
 from memlab.records import Conversation, parse_time, valid_customer
@@ -116,12 +116,18 @@ class Bank(Store):
             for category, moment, _ in self.dirty():
                 faults.append(f"{category}: waits for a replay from {moment or 'the start'}; learn or read to do it")
             if not faults and can_replay(self, curator):
-                sql = "SELECT * FROM operations WHERE category = ? ORDER BY moment, conversation, issue, step"
-                faults += [
-                    f"{c}: operations differ after a replay"
-                    for c in sorted({*self.categories(), *self.proposed()})
-                    if self.rows(sql, c) != derive(self, c, curator)
-                ]
+                faults += self._check_derived(curator)
+        return faults
+
+    def _check_derived(self, curator: Curator | None) -> list[str]:
+        sql = "SELECT * FROM operations WHERE category = ? ORDER BY moment, conversation, issue, step"
+        faults = []
+        for category in sorted({*self.categories(), *self.proposed()}):
+            try:
+                if self.rows(sql, category) != derive(self, category, curator):
+                    faults.append(f"{category}: operations differ after a replay")
+            except BankError as error:
+                faults.append(f"{category}: can't be replayed: {error}")
         return faults
 
     def _check_truth(self) -> list[str]:

@@ -6,6 +6,7 @@ import hashlib
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -191,7 +192,7 @@ class Connection:
         with self._lock:
             try:
                 self._db.execute("VACUUM")
-                busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                busy = self._empty_journal()
             except sqlite3.Error as error:
                 raise bank_error(self.path, error, "run `memlab bank vacuum` again") from error
         if busy:
@@ -199,3 +200,15 @@ class Connection:
                 f"{self.path}: another process is reading, so the journal may still hold old text; "
                 f"run `memlab bank vacuum` when it has ended"
             )
+
+    def _empty_journal(self) -> bool:
+        """Cut the journal to nothing; True if others kept it busy. SQLite itself does not wait for every lock here."""
+        self._db.execute("PRAGMA busy_timeout = 50")
+        try:
+            for _ in range(int(PATIENCE / 0.1) + 1):
+                if not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    return False
+                time.sleep(0.05)
+            return True
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")

@@ -215,6 +215,8 @@ def _recorded_model(cassette: Cassette) -> Chat | None:
     from memlab.models.chat import Chat
 
     models = sorted({model for model, _, _ in cassette.senders})
+    if not models:
+        raise InputError(f"{cassette.path}: no reply is recorded in this cassette; --record asks and records")
     chosen = os.environ.get("MEMLAB_MODEL", "")
     if len(models) > 1 and chosen not in models:
         raise InputError(f"{cassette.path} holds replies of {', '.join(models)}; set MEMLAB_MODEL to one of them")

@@ -29,6 +29,7 @@ __all__ = [
     "pair_features",
     "probability",
     "same_entry",
+    "sure",
     "worth_checking",
 ]
 
@@ -111,6 +112,11 @@ def worth_checking(kind: Kind) -> float:
     """The probability below which a candidate changes no decision: neither the best, nor a rival, nor in doubt."""
     model = _model(kind)
     return min(model["review_above"], model["merge_above"] - model["margin"])
+
+
+def sure(kind: Kind, p: float) -> bool:
+    """Whether a probability is so high that nothing else needs to be looked at."""
+    return p >= _model(kind)["sure_above"]
 
 
 def merges(kind: Kind, probabilities: Sequence[float]) -> bool:

@@ -27,9 +27,7 @@ _STOP = _words(
     longer anymore mehr der die das den dem ein eine einen und oder ist sind war hat haben ich mir mein meine es im in
     am auf mit von zu für le la les un une des du de et ou est sont je me mon ma il elle dans sur avec pour que qui ne"""
 )
-_NEGATION = _words(
-    "not no never without nothing nobody none cannot nicht kein keine keinen ohne nie pas sans jamais"
-)
+_NEGATION = _words("not no never without nothing nobody none cannot nicht kein keine keinen ohne nie pas sans jamais")
 _SELF = _words("i me my we us our myself ich mir mich je moi")
 _OTHER = _words(
     """others other they them their people anyone anybody everyone everybody nobody noone someone somebody colleagues
@@ -63,6 +61,7 @@ _WEAK = _words("on off old new first last before after left right open close sta
 _PAST = _words("longer more anymore mehr plus")  # "no longer" negates the word before it
 _SKIP = _words("since until yet even seit bis depuis seul")
 _ELISION = regex.compile(r"(l|d|n|j|qu|s|m|t|c)'(.{2,})")
+_CAPITAL = regex.compile(r"\b[B-HJ-Z]\b")
 _CLOCK = regex.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _TOWARDS = _words("from to into onto von nach zu aus vers")
 _ENDING = regex.compile(r"(?:ations?|ings?|ed|es|s|ly|ment)$")
@@ -133,7 +132,7 @@ def reading(text: str) -> Reading:
     return Reading(
         words=found,
         content=content,
-        identifiers=_identifiers(found),
+        identifiers=_identifiers(found, frozenset(_CAPITAL.findall(text))),
         products=frozenset(_PRODUCT_OF[w] for w in found if w in _PRODUCT_OF),
         direction=_direction(found),
         negated=_negated(found),
@@ -180,12 +179,12 @@ def identifiers(text: str) -> frozenset[str]:
     return reading(text).identifiers
 
 
-def _identifiers(found: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(w for n, w in enumerate(found) if _identifies(found, n, w))
+def _identifiers(found: tuple[str, ...], capitals: frozenset[str]) -> frozenset[str]:
+    return frozenset(w for n, w in enumerate(found) if _identifies(found, n, w, capitals))
 
 
-def _identifies(found: tuple[str, ...], n: int, word: str) -> bool:
-    letter = len(word) == 1 and word.isascii() and word not in "aist"
+def _identifies(found: tuple[str, ...], n: int, word: str, capitals: frozenset[str]) -> bool:
+    letter = len(word) == 1 and word.upper() in capitals
     if not (letter or any(c.isdigit() for c in word) or "_" in word) or _CLOCK.fullmatch(word):
         return False
     if not letter and (not word.isdigit() or len(word) > 2):
@@ -291,9 +290,16 @@ def _swap_conflict(a: Reading, b: Reading) -> str | None:
     shared = len(a.content & b.content)
     left, right = a.meanings - shared, b.meanings - shared
     if shared >= 2 and left and right and left + right <= 4 and 2 * shared > left + right:
-        return _named("word", a.content - b.content, b.content - a.content)
+        here, there = _things(a.content - b.content), _things(b.content - a.content)
+        if here and there:
+            return _named("word", here, there)
     if not left and not right and a.words != b.words:
-        here, there = ({*words} & _TOWARDS for words in (a.words, b.words))
+        here, there = frozenset(a.words) & _TOWARDS, frozenset(b.words) & _TOWARDS
         if here and there and (here != there or len(here) > 1):
             return f"different direction: {' … '.join(sorted(here))} / {' … '.join(sorted(there))}"
     return None
+
+
+def _things(stems: frozenset[str]) -> frozenset[str]:
+    """Without amounts and times of day: they differ from case to case."""
+    return frozenset(s for s in stems if not any(c.isdigit() for c in s))

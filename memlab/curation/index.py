@@ -179,7 +179,7 @@ class EntryIndex:
             return []
         scores = self._cosines(column, text)
         chosen = _nearest(column, scores, k)
-        also = [e for e in _by_words(column, text) if e not in chosen]
+        also = _by_words(column, text, chosen)
         return _candidates(column, [*chosen[: k - len(also)], *also], scores)
 
     def _cosines(self, column: _Column, text: str) -> NDArray[np.float64]:
@@ -218,16 +218,17 @@ def _nearest(column: _Column, scores: NDArray[np.float64], k: int) -> list[str]:
     return [e for _, e in sorted((-s, e) for e, s in best.items())[:k]]
 
 
-def _by_words(column: _Column, text: str) -> list[str]:
-    """The entries that share most rare words with a text, at least two or one with a digit, best first (ties by id)."""
+def _by_words(column: _Column, text: str, known: Sequence[str]) -> list[str]:
+    """Other entries that share most rare words with a text, at least two or one with a digit (ties by id)."""
     shared: Counter[str] = Counter()
     for word in content_words(text):
         rows = column.words.get(word, ())
         if len(rows) <= RARE:
-            worth = 2 if any(c.isdigit() for c in word) else 1
+            worth = 3 if any(c.isdigit() for c in word) else 1
             for entry in {column.entries[row] for row in rows}:
                 shared[entry] += worth
-    return sorted((e for e, n in shared.items() if n >= 2), key=lambda e: (-shared[e], e))[:BY_WORDS]
+    found = sorted((-n, e) for e, n in shared.items() if n >= 2 and e not in known)
+    return [e for _, e in found[:BY_WORDS]]
 
 
 def _candidates(column: _Column, entries: Sequence[str], scores: NDArray[np.float64]) -> list[Candidate]:

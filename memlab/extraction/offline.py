@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from memlab.extraction.clauses import Clause
+from memlab.extraction.features import CUES
 from memlab.extraction.phrases import phrase
 from memlab.extraction.reader import KINDS, OUTCOMES, RESOLUTIONS, Reading, read, weights_version
 from memlab.extraction.triage import Triage, triage
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Attempt, Conversation, Mention, Proposal, Solution
+from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
 
 __all__ = ["OfflineExtractor"]
 
@@ -61,7 +62,9 @@ def proposals_of(conversation: Conversation, reading: Reading, verdict: Triage) 
     # A second issue needs a symptom of its own, and something that was found or done about it.
     own = any(reading.fields["symptom"][n] >= THRESHOLDS["symptom"] for n in second)
     done = any(reading.fields["attempt"][n] >= THRESHOLDS["attempt"] for n in second)
-    groups = [everything[~later], second] if own and done and not later.all() else [everything]
+    groups = (
+        [everything[~later].tolist(), second.tolist()] if own and done and not later.all() else [everything.tolist()]
+    )
     return [_proposal(conversation, group, n, reading, verdict) for n, group in enumerate(groups)]
 
 
@@ -69,14 +72,15 @@ def _proposal(
     conversation: Conversation, group: Sequence[int], case: int, reading: Reading, verdict: Triage
 ) -> Proposal:
     def mentions(field: str, most: int) -> tuple[Mention, ...]:
-        return tuple(
-            Mention(phrase(conversation, reading.clauses[n], field, verdict.category), c.turn, c.text)
-            for n in _chosen(reading, group, field, most)
-            for c in (reading.clauses[n],)
-        )
+        found: dict[str, Mention] = {}
+        for n in _chosen(reading, group, field, most):
+            c = reading.clauses[n]
+            text = phrase(conversation, c, field, verdict.category)
+            found.setdefault(text.casefold(), Mention(text, c.turn, c.text))
+        return tuple(found.values())
 
     attempts = _attempts(conversation, group, reading)
-    resolution = max(RESOLUTIONS, key=lambda r: reading.resolution[r])
+    resolution = _resolution(reading)
     cause, best = _best(reading, group, "cause"), _best(reading, group, "solution")
     solution = None
     if best is not None and reading.solved >= THRESHOLDS["solved"]:
@@ -100,11 +104,23 @@ def _proposal(
     )
 
 
+def _resolution(reading: Reading) -> Resolution:
+    """The most probable ending; "confirmed" only where some words of the user could confirm it."""
+
+    def confirms(c: Clause) -> bool:
+        return c.role == "user" and bool(
+            CUES["success"].search(c.text) or (c.turn > 0 and CUES["thanks"].search(c.text))
+        )
+
+    heard = any(confirms(c) for c in reading.clauses)
+    return max((r for r in RESOLUTIONS if heard or r != "confirmed"), key=lambda r: reading.resolution[r])
+
+
 def _chosen(reading: Reading, group: Sequence[int], field: str, most: int) -> list[int]:
     """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
     p = reading.fields[field]
     taken: list[int] = []
-    for n in sorted((n for n in group if p[n] >= THRESHOLDS[field]), key=lambda n: (-round(p[n], 4), n)):
+    for n in sorted((n for n in group if p[n] >= THRESHOLDS[field]), key=lambda n: (-float(p[n].round(4)), n)):
         if len(taken) < most and all(reading.vectors[n] @ reading.vectors[m] < SAME for m in taken):
             taken.append(n)
     return sorted(taken)
@@ -112,7 +128,7 @@ def _chosen(reading: Reading, group: Sequence[int], field: str, most: int) -> li
 
 def _best(reading: Reading, group: Sequence[int], field: str) -> int | None:
     p = reading.fields[field]
-    return max(group, key=lambda n: (round(p[n], 4), n), default=None)
+    return max(group, key=lambda n: (float(p[n].round(4)), n), default=None)
 
 
 def _attempts(conversation: Conversation, group: Sequence[int], reading: Reading) -> tuple[Attempt, ...]:

@@ -54,16 +54,25 @@ def opening(conversation: Conversation) -> str:
 
 
 def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.float32]:
-    """The vector of the opening, the vector of all that the user says, and four counts on a log scale; shape (772,)."""
+    """The vectors of the opening, of all that the user says and of all that agents say, and four counts on a log scale.
+
+    Returns
+    -------
+    array of shape (1156,), float32
+        The agents' vector is zero where no agent speaks.
+    """
     user = "\n".join(own_words(t.text) for t in conversation.turns if t.role == "user")
-    vectors = encoder.encode([opening(conversation) or " ", user or " "])
+    agent = "\n".join(own_words(t.text) for t in conversation.turns if t.role == "agent")
+    vectors = encoder.encode([opening(conversation) or " ", user or " ", agent or " "])
+    if not agent.strip():
+        vectors[2] = 0
     counts = [
         len(re.findall(r"\w+", user)),
         len(conversation.turns),
         sum(t.role == "tool" for t in conversation.turns),
-        sum(len(re.findall(r"\w+", t.text)) for t in conversation.turns if t.role == "agent"),
+        len(re.findall(r"\w+", agent)),
     ]
-    return np.concatenate([vectors[0], vectors[1], np.log1p(np.array(counts, np.float32))])
+    return np.concatenate([*vectors, np.log1p(np.array(counts, np.float32))])
 
 
 @cache
@@ -94,7 +103,7 @@ def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float 
     if not re.search(r"\w", opening(conversation)):
         return Triage(conversation.category or OTHER, 1.0, True, 1.0)
     w, x = _weights(), triage_features(conversation, encoder)
-    scores = w["category_w"] @ x[:768] + w["category_b"]
+    scores = w["category_w"] @ x[:1152] + w["category_b"]
     p = np.exp(scores - scores.max())
     p /= p.sum()
     best = int(p.argmax())

@@ -23,7 +23,7 @@ def _count_line(line: str) -> int:
 def count_tokens(text: str) -> int:
     """WordPiece tokens of the text (white space counts nothing), the unit of every budget in memlab.
 
-    >>> count_tokens("restart the print spooler")
-    5
+    >>> count_tokens("restart the printer")
+    3
     """
     return sum(_count_line(line) for line in text.splitlines())
