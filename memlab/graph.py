@@ -166,7 +166,8 @@ class SkillGraph:
         self._forget_views()
 
     def _forget_views(self) -> None:
-        self._weights.clear()
+        if self._weights:
+            self._weights.clear()
         self._neighbours = None
 
     def _check(self, op: Operation) -> None:

@@ -118,10 +118,13 @@ class Operation:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Operation:
         """Read back what `dumps` wrote."""
-        e = data["evidence"]
+        d, e = data, data["evidence"]
         evidence = Evidence(e["conversation"], _moment(e["at"]), e["verification"], e["requester"], e["workaround"])
-        links = tuple((str(a), str(b)) for a, b in data["links"])
-        return cls(**{**data, "evidence": evidence, "links": links})
+        links = tuple([(a, b) for a, b in d["links"]])
+        return cls(
+            d["op"], d["kind"], d["entry"], d["text"], evidence, links, d["case"], d["turn"], d["quote"], d["reason"],
+            d["features"], d["near"], d["name"], d["stated"], d["kept_out"],
+        )  # fmt: skip
 
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -22,7 +22,7 @@ def main() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "datasets").symlink_to(ROOT / "datasets")
-        text = re.sub(r"```console\n(.*?)```", lambda m: f"```console\n{_run(m[1], scratch)}```", text, flags=re.S)
+        text = re.sub(r"~~~console\n(.*?)~~~", lambda m: f"~~~console\n{_run(m[1], scratch)}~~~", text, flags=re.S)
         graph = f"memlab graph --home memory --customer fabrikam --category teams -o {ROOT}/docs/graph.svg"
         _shell(graph, scratch)
     text = re.sub(r"<!-- results -->.*?<!-- /results -->|^RESULTS$", lambda _: _results(), text, flags=re.S | re.M)
@@ -60,8 +60,13 @@ def _results() -> str:
     ]
     read = {r.name: r for r in results_of(read_notebook(ROOT / "notebooks/01_extraction_quality.ipynb")).values()}
     lines += ["", "| read out of a conversation, F1 | offline extractor |", "|---|---|"]
-    lines += [f"| {n.removeprefix('f1.').replace('_', ' ')} | {_cell(r)} |" for n, r in read.items()]
+    lines += [f"| {_plain(n)} | {_cell(r)} |" for n, r in read.items()]
     return "\n".join([*lines, "<!-- /results -->"])
+
+
+def _plain(name: str) -> str:
+    single = " in single messages" if name.startswith("messages.") else ""
+    return name.rpartition("f1.")[2].replace("_", " ") + single
 
 
 def _cell(result) -> str:

@@ -67,7 +67,7 @@ class Scripted:
         script: Mapping[object, Proposal | Sequence[Proposal] | Exception],
         *,
         name: str = "scripted-1",
-        before: Callable[[Conversation], None] = lambda _: None,
+        before: Callable[[Conversation], None] | None = None,
     ) -> None:
         self.script, self.name, self.before = script, name, before
         self.calls: list[str] = []
@@ -76,7 +76,8 @@ class Scripted:
         from dataclasses import replace
 
         self.calls.append(conversation.id)
-        self.before(conversation)
+        if self.before:
+            self.before(conversation)
         key = (conversation.id, len(conversation.turns))
         found = self.script.get(key, self.script.get(conversation.id, ()))
         if isinstance(found, Exception):

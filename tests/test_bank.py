@@ -165,7 +165,7 @@ def test_a_full_disk_is_said_and_changes_nothing(filled, snap):
     pages = filled.rows("PRAGMA page_count")[0][0]
     filled.rows(f"PRAGMA max_page_count = {pages}")
     many = [conv(f"d{n}", n, [("user", "x" * 5000)]) for n in range(20)]
-    with pytest.raises(BankError, match="free some space.*nothing was changed"):
+    with pytest.raises(BankError, match=r"free some space.*nothing was changed"):
         learn(filled, many, extractor=Scripted({}), encoder=ENCODER)
     filled.rows("PRAGMA max_page_count = 1000000")
     assert snap(filled) == before
@@ -351,7 +351,7 @@ def test_vacuum_says_when_a_reader_keeps_the_journal(filled, monkeypatch):
     with Bank.open(filled.path.parent, "acme") as writer, filled.reading():
         filled.rows("SELECT * FROM meta")
         writer.set_meta("probe", "1")
-        with pytest.raises(BankError, match="another process is reading|locked"):
+        with pytest.raises(BankError, match=r"another process is reading|locked"):
             writer.vacuum()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -224,7 +225,7 @@ def test_nominating_finds_what_comparing_everything_finds(found, k, ahead):
 
 
 def test_rare_words_nominate_where_meaning_does_not():
-    rows = [(f"{a} {b} {n}", f"e{n}", f"c{n}") for n, (a, b) in enumerate(zip(WORDS, WORDS[1:], strict=False))]
+    rows = [(f"{a} {b} {n}", f"e{n}", f"c{n}") for n, (a, b) in enumerate(pairwise(WORDS))]
     rows.append(("completely unlike words about 0x80070005", "wanted", "c99"))
     far = "alpha beta gamma delta epsilon zeta eta theta 0x80070005"
     assert "wanted" in [c.entry for c in filled(rows).nominate("symptom", far, k=4)]
@@ -256,7 +257,7 @@ PAIRS = [
         "VPN client fails with error 809 behind the office router",
         "VPN client fails with error 691 behind the office router",
         False,
-    ),  # fmt: skip
+    ),
     ("Teams microphone not detected on Windows 11", "Teams microphone not detected on Windows 10", False),
     ("User cannot sign in after password change", "User cannot sign in after MFA change", False),
     ("Shared mailbox is visible but cannot send", "Shared mailbox can send but is not visible", False),
@@ -274,7 +275,7 @@ PAIRS = [
         "VPN drops every few minutes on hotel Wi-Fi",
         "tunnel keeps disconnecting when I travel and use the hotel network",
         True,
-    ),  # fmt: skip
+    ),
     ("Printer prints blank pages", "the sheets come out completely empty", True),
     ("Cannot hear anyone in Teams calls", "no sound from other people during meetings", True),
     ("Password reset link expired", "the link to change my password no longer works", True),
@@ -379,6 +380,15 @@ def test_a_placeholder_is_one_a_symptom_and_has_no_words_of_its_own(open_bank, t
     assert len(bank.graph("vpn").of_kind("cause")) == 2
 
 
+def test_a_solution_that_hangs_on_nothing_is_logged(open_bank, teach):
+    bank = open_bank()
+    report = teach(bank, [(conv("c1", 0), prop(None, None, "reboot", failed=["wait"]))])
+    assert report.operations == {"reject": 2}
+    assert [(o.text, o.reason[:8]) for o in bank.operations("vpn")] == [("reboot", "left out"), ("wait", "left out")]
+    assert bank.graph("vpn").entries == {}
+    assert bank.check() == []
+
+
 # -- people's decisions -----------------------------------------------------------------------------------------------
 
 
@@ -418,7 +428,9 @@ def test_a_decision_that_means_nothing_is_refused(wrong):
 def test_a_decision_is_named_by_what_it_says():
     assert d("same", "a", "b").id == d("same", "B", "A.", run="r").id
     assert d("rename", "a", "b").id != d("rename", "b", "a").id
-    assert Decision.from_json(json.loads(json.dumps({"answer": "reject", "category": "vpn", "kind": "cause", "a": "a"}))) == d("reject", "a")  # fmt: skip
+    assert Decision.from_json(
+        json.loads(json.dumps({"answer": "reject", "category": "vpn", "kind": "cause", "a": "a"}))
+    ) == d("reject", "a")
 
 
 def test_what_a_person_rejected_stays_out_in_other_words_too(open_bank, teach):
@@ -449,7 +461,13 @@ def test_what_a_person_rejected_stays_out_in_other_words_too(open_bank, teach):
 
 def test_a_rejected_wording_does_not_take_a_live_entry_with_it(open_bank, teach):
     bank = open_bank()
-    teach(bank, [(conv("c1", 0), prop("x is slow", "old driver", "update it")), (conv("c2", 1), prop("x is slow", "an old driver", "update it"))])  # fmt: skip
+    teach(
+        bank,
+        [
+            (conv("c1", 0), prop("x is slow", "old driver", "update it")),
+            (conv("c2", 1), prop("x is slow", "an old driver", "update it")),
+        ],
+    )
     assert len(bank.graph("vpn").of_kind("cause")) == 1
     bank.decide(d("reject", "an old driver"))
     causes = {e.title: list(e.evidence) for e in bank.graph("vpn").of_kind("cause")}
@@ -475,7 +493,13 @@ def test_a_title_that_a_person_gave_holds_and_leads_back(open_bank, teach):
 
 def test_merging_two_entries_moves_all_wordings_and_undoing_gives_them_back(open_bank, teach, snap):
     bank = open_bank()
-    teach(bank, [(conv("c1", 0), prop("mouse freezes", "dirty lens", "wipe it")), (conv("c2", 1), prop("mails late", "full archive", "purge it"))])  # fmt: skip
+    teach(
+        bank,
+        [
+            (conv("c1", 0), prop("mouse freezes", "dirty lens", "wipe it")),
+            (conv("c2", 1), prop("mails late", "full archive", "purge it")),
+        ],
+    )
     before, graph = snap(bank), bank.graph("vpn")
     first, second = sorted(graph.of_kind("cause"), key=lambda e: e.title)
     bank.decide(*merge_decisions("vpn", first, second, run="m"))
@@ -563,7 +587,10 @@ def test_clear_duplicates_are_merged_within_a_budget_and_undone(open_bank, teach
     )
     keep = ScriptedCurator(lambda kind, text, c: Choice("add"))
     keep.name = OfflineCurator.name  # entries that should have been one
-    pairs = [(conv(f"c{n}", n), prop(f"{w} printer jams", f"{x} fuser worn badly", None)) for n, (w, x) in enumerate([("big", "paper in the"), ("the big", "paper in our"), ("lamp", "cable")])]  # fmt: skip
+    pairs = [
+        (conv(f"c{n}", n), prop(f"{w} printer jams", f"{x} fuser worn badly", None))
+        for n, (w, x) in enumerate([("big", "paper in the"), ("the big", "paper in our"), ("lamp", "cable")])
+    ]
     teach(bank, pairs, curator=keep)
     before = snap(bank)
     found = duplicates(bank, "vpn")

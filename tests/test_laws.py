@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -273,9 +275,9 @@ def test_law_7_whatever_a_curator_answers_no_proposal_is_lost_and_nothing_breaks
         assert len(kept_out) <= 3 + len(operations) / 10 + 1
         shown = {(e.kind, t) for e in graph.entries.values() for t in (e.title, *e.aliases)}
         said = {(k, t) for _, ps in known.values() for p in ps for k, ts in wordings_of(p).items() for t in ts}
-        lost = said - shown - {(o.kind, o.text) for o in kept_out}
-        # What hangs on a cause that was kept out is written under the unknown cause, so nothing else is missing.
-        assert lost == set()
+        # What hangs on a cause that was kept out is written under the unknown cause; without a symptom it is logged.
+        left_out = [o for o in operations if o.op == "reject" and o.reason.startswith("left out")]
+        assert said - shown == {(o.kind, o.text) for o in (*kept_out, *left_out)} - shown
 
 
 def test_law_9_there_is_no_bank_without_a_customer_and_no_conversation_of_another(tmp_path):
@@ -289,3 +291,34 @@ def test_law_9_there_is_no_bank_without_a_customer_and_no_conversation_of_anothe
         with pytest.raises(CustomerError):
             bank.put(other, [], extractor="x")
         assert bank.export()["truth"]["conversations"] == []
+
+
+PROCESSES = """
+import sys
+sys.path[:0] = [{tests!r}]
+import tempfile
+from scripted import HashEncoder, Scripted, conv, prop
+from memlab.bank import Bank
+from memlab.learning import learn
+from memlab.records import canonical_json
+
+def main():
+    words = "mouse printer camera headset lamp door".split()
+    script = Scripted({{f"c{{n}}": prop(f"the {{words[n % 6]}} is broken", f"bad {{words[n % 5]}} part", f"replace {{words[n % 4]}}") for n in range(24)}})
+    texts = set()
+    for processes, order in ((1, 1), (2, 1), (2, -1)):
+        with tempfile.TemporaryDirectory() as home, Bank.open(home, "acme") as bank:
+            learn(bank, [conv(f"c{{n}}", n % 7) for n in range(24)][::order], extractor=script, encoder=HashEncoder(), processes=processes)
+            texts.add(canonical_json(bank.export()))
+    print(len(texts), "broken" in texts.pop())
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_law_2_any_number_of_reader_processes_makes_the_same_bytes(tmp_path):
+    script = tmp_path / "processes.py"
+    script.write_text(PROCESSES.format(tests=str(Path(__file__).parent)), "utf-8")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert run.stdout.split() == ["1", "True"], run.stderr

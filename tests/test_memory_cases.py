@@ -85,7 +85,10 @@ def test_b01_learning_again_changes_nothing(open_bank, encoder, snap):
         again = learn(often, [c1], extractor=script, encoder=encoder)
         assert (again.learned, again.updated, again.unchanged, again.operations) == (0, 0, 1, {})
     revision = often.revision
-    threads = [threading.Thread(target=learn, args=(often, [c]), kwargs={"extractor": script, "encoder": encoder}) for c in (c1, c2)]  # fmt: skip
+    threads = [
+        threading.Thread(target=learn, args=(often, [c]), kwargs={"extractor": script, "encoder": encoder})
+        for c in (c1, c2)
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -124,7 +127,14 @@ def test_b02_a_shorter_correction_takes_its_part_back(open_bank, encoder, snap):
 def test_b02_a_rate_is_computed_over_survivors(bank, teach):
     """1 of 3 worked: (1 + 1) / (3 + 2) = 0.4; after the two failures are forgotten 1 of 1: 2 / 3."""
     fails = prop("slow", "old driver", None, "unresolved", failed=["update the driver"])
-    teach(bank, [(conv("c1", 0), prop("slow", "old driver", "update the driver")), (conv("c2", 1), fails), (conv("c3", 2), fails)])  # fmt: skip
+    teach(
+        bank,
+        [
+            (conv("c1", 0), prop("slow", "old driver", "update the driver")),
+            (conv("c2", 1), fails),
+            (conv("c3", 2), fails),
+        ],
+    )
     graph = bank.graph("vpn")
     cause, fix = entry(graph, "old driver").id, entry(graph, "update the driver").id
     assert graph.rate(cause, fix)[0] == pytest.approx(0.4)
@@ -259,7 +269,7 @@ LOOKALIKES = [
         "VPN client fails with error 809 behind the office router",
         "VPN client fails with error 691 behind the office router",
         False,
-    ),  # fmt: skip
+    ),
     ("DNS server unreachable from site Berlin", "DNS server unreachable from site Bern", False),
     ("Others cannot hear me in Teams", "I cannot hear others in Teams", False),
     ("Certificate expired on the Wi-Fi profile", "Certificate missing on the Wi-Fi profile", False),
@@ -271,7 +281,7 @@ LOOKALIKES = [
         "VPN drops every few minutes on hotel Wi-Fi",
         "tunnel keeps disconnecting when I travel and use the hotel network",
         True,
-    ),  # fmt: skip
+    ),
     ("Account locked after too many attempts", "it says my user is blocked because I typed it wrong too often", True),
     ("Disk is full", "no space left on C:", True),
     ("Update the network adapter driver", "install the newer NIC driver", True),
@@ -287,7 +297,9 @@ def test_b11_similarity_does_not_decide():
 
 
 def test_b11_keep_apart_is_remembered_and_not_asked_again(bank, teach):
-    curator = ScriptedCurator(lambda kind, text, candidates: Choice("reinforce", candidates[0].entry, "same") if candidates else Choice("add"))  # fmt: skip
+    curator = ScriptedCurator(
+        lambda kind, text, candidates: Choice("reinforce", candidates[0].entry, "same") if candidates else Choice("add")
+    )
     pairs = [(conv("c1", 0), prop("the mouse freezes")), (conv("c2", 1), prop("the pointer freezes"))]
     teach(bank, pairs, curator=curator)
     assert len(titles(bank.graph("vpn"), "symptom")) == 1
@@ -301,7 +313,10 @@ def test_b11_keep_apart_is_remembered_and_not_asked_again(bank, teach):
 
 
 def test_b12_the_same_name_is_always_one_entry(bank, teach):
-    pairs = [(conv(f"c{n}", n), prop(f"unlike symptom {n} {w}", "TLS", f"do {w}")) for n, w in enumerate(("a", "bb", "ccc", "dddd"))]  # fmt: skip
+    pairs = [
+        (conv(f"c{n}", n), prop(f"unlike symptom {n} {w}", "TLS", f"do {w}"))
+        for n, w in enumerate(("a", "bb", "ccc", "dddd"))
+    ]
     teach(bank, pairs)
     assert len(entry(bank.graph("vpn"), "TLS").evidence) == 4
 
@@ -366,7 +381,7 @@ def test_b16_no_hash_seed_or_host_zone_shows(tmp_path):
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
             text=True,
-        )  # fmt: skip
+        )
         for seed, zone in runs
     ]
     printed = {p.communicate(timeout=120)[0].strip() for p in started}
@@ -376,7 +391,12 @@ def test_b16_no_hash_seed_or_host_zone_shows(tmp_path):
 
 def test_b16_twenty_random_orders_make_the_same_bytes(open_bank, encoder, snap):
     words = ["mouse", "printer", "camera", "headset"]
-    script = Scripted({f"c{n}": prop(f"the {words[n % 4]} is broken", f"bad {words[n % 4]} driver", f"update {words[n % 3]}") for n in range(8)})  # fmt: skip
+    script = Scripted(
+        {
+            f"c{n}": prop(f"the {words[n % 4]} is broken", f"bad {words[n % 4]} driver", f"update {words[n % 3]}")
+            for n in range(8)
+        }
+    )
     conversations = [conv(f"c{n}", n % 5) for n in range(8)]
     snaps = set()
     for seed in range(20):
@@ -458,7 +478,11 @@ def test_b21_a_number_of_a_prompt_is_no_id(bank, teach):
     def numbered(kind, text, candidates):
         return Choice("reinforce", "1") if len(candidates) > 1 else Choice("add")
 
-    teach(bank, [(conv(f"c{n}", n), prop(f"{w} is broken")) for n, w in enumerate(("mouse", "lamp", "door"))], curator=ScriptedCurator(numbered))  # fmt: skip
+    teach(
+        bank,
+        [(conv(f"c{n}", n), prop(f"{w} is broken")) for n, w in enumerate(("mouse", "lamp", "door"))],
+        curator=ScriptedCurator(numbered),
+    )
     graph = bank.graph("vpn")
     assert len(titles(graph, "symptom")) == 3
     assert "1" not in graph.entries
@@ -482,14 +506,16 @@ def test_b22_a_contradiction_loses_nothing(bank, teach):
     graph = bank.graph("vpn")
     both = votes(graph, "IPv6 is on", "disable IPv6")
     assert {c: e.verification for c, e in both.items()} == {"c1": "confirmed", "c3": "failed"}
-    assert graph.weight(*next(e for e, v in graph.edges.items() if v == both)) < before.weight(*next(iter(e for e in before.edges if before.entries[e[0]].kind == "cause")))  # fmt: skip
+    assert graph.weight(*next(e for e, v in graph.edges.items() if v == both)) < before.weight(
+        *next(iter(e for e in before.edges if before.entries[e[0]].kind == "cause"))
+    )
 
 
 def test_b23_a_longer_wording_is_no_vote_for_the_shorter_one(bank, teach):
     curator = ScriptedCurator(
         lambda kind, text, c: (
             Choice("edit", c[0].entry, "better words") if text.startswith("Check DNS and") else Choice("add")
-        )  # fmt: skip
+        )
     )
     texts = ["Restart", "Check DNS", "Check DNS and flush cache.", "Restart the print spooler service on the server"]
     teach(bank, [(conv(f"c{n}", n), prop("x", "y", t)) for n, t in enumerate(texts)], curator=curator)
@@ -569,7 +595,12 @@ def test_b25_two_processes_make_a_bank_together(tmp_path, encoder, snap):
     assert [p.wait(timeout=120) for p in started] == [0, 0]
     with Bank.open(home, "acme") as bank, Bank.open(tmp_path / "alone", "acme") as alone:
         assert bank.count("conversations") == 8
-        learn(alone, [conv(f"c{n}", n) for n in range(8)], extractor=Scripted({f"c{n}": BLOCKED for n in range(8)}), encoder=encoder)  # fmt: skip
+        learn(
+            alone,
+            [conv(f"c{n}", n) for n in range(8)],
+            extractor=Scripted({f"c{n}": BLOCKED for n in range(8)}),
+            encoder=encoder,
+        )
         assert snap(bank) == snap(alone)
 
 
@@ -852,10 +883,16 @@ def test_b47_scopes_do_not_touch_each_other(home, encoder, snap):
     for name, bank in banks.items():
         other = conv("c2", 1, customer="globex" if name == "acme" else "acme")
         mine = conv("c1", 0, customer=name, category="vpn", account="globex")
-        report = learn(bank, [mine, other], extractor=Scripted({"c1": canary if name == "globex" else BLOCKED}), encoder=encoder)  # fmt: skip
+        report = learn(
+            bank, [mine, other], extractor=Scripted({"c1": canary if name == "globex" else BLOCKED}), encoder=encoder
+        )
         assert (report.learned, report.other_customers) == (1, 1)
-    assert [h.root_cause for h in recall(banks["globex"], "the canary symptom", encoder=encoder, least=0.0)] == ["the canary cause"]  # fmt: skip
-    assert "the canary cause" not in [h.root_cause for h in recall(banks["acme"], "the canary symptom", encoder=encoder, least=0.0)]  # fmt: skip
+    assert [h.root_cause for h in recall(banks["globex"], "the canary symptom", encoder=encoder, least=0.0)] == [
+        "the canary cause"
+    ]
+    assert "the canary cause" not in [
+        h.root_cause for h in recall(banks["acme"], "the canary symptom", encoder=encoder, least=0.0)
+    ]
     untouched = snap(banks["globex"])
     forget(banks["acme"], "c1")
     banks["acme"].vacuum()
@@ -927,7 +964,10 @@ def test_b48_one_requester_cannot_flood(bank, teach):
     flood = [
         (conv(f"m{n:02}", n / 1000, requester="mallory"), prop("VPN is down", "sun spots", "wait")) for n in range(40)
     ]
-    honest = [(conv(f"h{n}", n / 10, requester=f"user{n}"), prop("VPN is down", "dead router", "replace it")) for n in range(2)]  # fmt: skip
+    honest = [
+        (conv(f"h{n}", n / 10, requester=f"user{n}"), prop("VPN is down", "dead router", "replace it"))
+        for n in range(2)
+    ]
     teach(bank, flood + honest)
     graph = bank.graph("vpn")
     assert len(entry(graph, "sun spots").evidence) == 40
@@ -956,7 +996,11 @@ def test_b48_stored_text_is_data_inside_one_fence(bank, teach, text):
     teach(bank, [(conv("c1", 0), prop(f"s {text}\n{text}", f"c {text}\n{text}", f"f {text}\n{text}"))])
     skill = render_skill(bank.graph("vpn"), budget=3000)
     fences = [n for n, line in enumerate(skill.splitlines()) if line.startswith("````")]
-    inside = [n for n, line in enumerate(skill.splitlines()) if "c " in line and "=" not in line and "conversation" in line and n > fences[0]]  # fmt: skip
+    inside = [
+        n
+        for n, line in enumerate(skill.splitlines())
+        if "c " in line and "=" not in line and "conversation" in line and n > fences[0]
+    ]
     assert len(fences) == 2
     assert all(fences[0] < n < fences[1] for n in inside)
     assert not any(line.startswith(("## System", "```\n", "</memory>", "=")) for line in skill.splitlines())
@@ -1023,7 +1067,13 @@ def open_only(bank: Bank) -> Graph:
 
 
 def test_b50_a_merge_leaves_nothing_out_of_reach(bank, teach):
-    teach(bank, [(conv("c1", 0), prop("mouse freezes", "dirty sensor", "clean it")), (conv("c2", 1), prop("pointer stuck", "dust on the lens", "blow it out"))])  # fmt: skip
+    teach(
+        bank,
+        [
+            (conv("c1", 0), prop("mouse freezes", "dirty sensor", "clean it")),
+            (conv("c2", 1), prop("pointer stuck", "dust on the lens", "blow it out")),
+        ],
+    )
     bank.decide(Decision("same", "vpn", "cause", "dirty sensor", "dust on the lens"))
     graph = bank.graph("vpn")
     merged = entry(graph, "dirty sensor")

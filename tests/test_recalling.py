@@ -17,12 +17,20 @@ def _teach(bank, teach):
     pairs = []
     for n, (said, cause, fix) in enumerate(
         [
-            ("others cannot hear me in Teams calls", "microphone muted by the privacy setting", "turn the microphone on"),
+            (
+                "others cannot hear me in Teams calls",
+                "microphone muted by the privacy setting",
+                "turn the microphone on",
+            ),
             ("VPN login fails with error 809", "UDP 500 is blocked by the router", "open UDP 500"),
             ("VPN login fails with error 691", "wrong realm in the login name", "log in with the realm"),
         ]
     ):
-        c = conv(f"c{n}", f"2026-03-0{n + 2}T09:00:00+01:00", [("user", said), ("agent", f"{cause}, {fix}"), ("user", "works")])
+        c = conv(
+            f"c{n}",
+            f"2026-03-0{n + 2}T09:00:00+01:00",
+            [("user", said), ("agent", f"{cause}, {fix}"), ("user", "works")],
+        )
         pairs.append((c, prop(said, cause, fix, "confirmed", said)))
     teach(bank, pairs, encoder=default_encoder())
 

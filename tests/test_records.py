@@ -26,16 +26,14 @@ from memlab.records import (
 )
 
 any_text = st.text(st.characters(codec=None), max_size=30)
-visible = st.text(min_size=1, max_size=12).filter(lambda t: bool(clean_text(t).strip()))
+visible = st.text(min_size=1, max_size=12).filter(lambda t: bool(t.strip()) and bool(clean_text(t).strip()))
 conversations = st.builds(
     Conversation,
     visible,
     st.sampled_from(["acme", "globex ag"]),
-    st.datetimes(
-        datetime(1990, 1, 1),
-        datetime(2100, 1, 1),
-        timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
-    ),  # noqa: DTZ001
+    st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))])).filter(
+        lambda t: 1990 < t.year < 2100
+    ),
     st.lists(st.builds(Turn, st.sampled_from(["user", "agent", "tool"]), any_text), max_size=4).map(tuple),
     st.none() | visible,
     st.none() | visible,

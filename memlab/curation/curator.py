@@ -8,7 +8,7 @@ from math import fsum
 from typing import Literal, Protocol
 
 from memlab.curation.decide import judge, likelihood, merges, pair_features, worth_checking
-from memlab.curation.guards import conflict
+from memlab.curation.guards import Reading, conflict, reading
 from memlab.curation.index import Candidate
 from memlab.operations import DOUBT
 from memlab.records import Kind
@@ -69,17 +69,18 @@ class OfflineCurator:
         """Reinforce the one candidate that is the same, else add."""
         scored: list[tuple[float, Candidate]] = []
         apart: tuple[str, str] | None = None
-        relevant = worth_checking(kind)
+        relevant, new = worth_checking(kind), reading(text)
         for candidate in candidates:
-            wordings = candidate.wordings[:MOST_WORDINGS]
-            p, ruled_out = 0.0, _ruled_out(text, wordings[:1])
+            wordings = (candidate.readings or tuple(map(reading, candidate.wordings)))[:MOST_WORDINGS]
+            p, ruled_out = 0.0, _ruled_out(new, wordings[:1])
             if ruled_out is None:
                 pairs = zip(wordings, candidate.cosines, strict=False)
-                p = round(fsum([likelihood(text, w, cosine, kind) for w, cosine in pairs]) / len(wordings), 4)
-                ruled_out = _ruled_out(text, wordings[1:]) if p >= relevant else None
+                p = round(fsum([likelihood(new, w, cosine, kind) for w, cosine in pairs]) / len(wordings), 4)
+                ruled_out = _ruled_out(new, wordings[1:], 1) if p >= relevant else None
             if ruled_out is None:
                 scored.append((p, candidate))
-            apart = apart or ruled_out
+            elif apart is None:
+                apart = candidate.wordings[ruled_out[0]], ruled_out[1]
         if scored:
             return _decide(kind, text, sorted(scored, key=lambda s: (-s[0], s[1].entry)))
         if apart:
@@ -87,12 +88,12 @@ class OfflineCurator:
         return Choice("add", None, "nothing like it yet")
 
 
-def _ruled_out(text: str, wordings: Sequence[str]) -> tuple[str, str] | None:
-    """The first wording that a guard keeps apart from a text, and why."""
-    for wording in wordings:
-        reason = conflict(text, wording)
+def _ruled_out(new: Reading, wordings: Sequence[Reading], start: int = 0) -> tuple[int, str] | None:
+    """The number of the first wording that a guard keeps apart from a new one, and why."""
+    for number, wording in enumerate(wordings, start):
+        reason = conflict(new, wording)
         if reason:
-            return wording, reason
+            return number, reason
     return None
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from memlab.curation.guards import Reading, conflict, reading
+from memlab.curation.guards import Reading, conflict, reading, shared_trigrams
 from memlab.curation.keys import normal_key
 from memlab.curation.vectors import cosines, whole
 from memlab.operations import DOUBT
@@ -60,7 +60,7 @@ def pair_features(a: str, b: str, cosine: float) -> dict[str, float]:
 
 
 def _values(a: Reading, b: Reading, cosine: float) -> tuple[float, ...]:
-    shared, grams = len(a.content & b.content), len(a.trigrams & b.trigrams)
+    shared, grams = len(a.content & b.content), shared_trigrams(a, b)
     n, m, less, more = a.meanings, b.meanings, a.length, b.length
     if less > more:
         less, more = more, less
@@ -100,9 +100,10 @@ def _logistic(weights: Sequence[float], values: Sequence[float]) -> float:
     return 1 / (1 + math.exp(-(w + a * x + b * y + c * z + d * t + e * u + f * v + g * r)))
 
 
-def likelihood(a: str, b: str, cosine: float, kind: Kind) -> float:
+def likelihood(a: str | Reading, b: str | Reading, cosine: float, kind: Kind) -> float:
     """The probability that two wordings which no guard keeps apart are one entry: 1 for the same words in any order."""
-    left, right = reading(a), reading(b)
+    left = a if isinstance(a, Reading) else reading(a)
+    right = b if isinstance(b, Reading) else reading(b)
     if left.length == right.length and left.bag == right.bag and left.content:
         return 1.0
     return _logistic(_weights(kind), _values(left, right, cosine))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from sys import intern
+from threading import Lock
 
 import regex
 
 from memlab.curation.keys import normal_key, words
 
-__all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "stem"]
+__all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "shared_trigrams", "stem"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -81,6 +81,11 @@ def stem(word: str) -> str:
     return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls" else base.rstrip("e")
 
 
+MOST_BITS = 8192
+_BITS: dict[str, int] = {}
+_LOCK = Lock()
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the guards look at in a wording, read once.
@@ -101,8 +106,8 @@ class Reading:
         Stems that stand right behind a negation.
     bag : tuple of str
         The words, sorted.
-    trigrams : frozenset of str
-        Of the normalised key.
+    mask, rest : int, frozenset of str
+        Trigrams of the normalised key: a bit for each of those met first, the others by name (see `shared_trigrams`).
     length, meanings, grams : int
         Numbers of words, of stems that carry meaning, and of trigrams.
     opposites : tuple of (str, str)
@@ -116,19 +121,21 @@ class Reading:
     direction: tuple[str, ...]
     negated: frozenset[str]
     bag: tuple[str, ...]
-    trigrams: frozenset[str]
+    mask: int
+    rest: frozenset[str]
     length: int
     meanings: int
     grams: int
     opposites: tuple[tuple[str, str], ...]
 
 
-@lru_cache(maxsize=20000)
+@lru_cache(maxsize=4096)
 def reading(text: str) -> Reading:
     """Read a wording for the guards and the pair model."""
     plain, found, padded = words(text), _split(text), f"  {normal_key(text)} "
     content = frozenset(stem(w) for w in found if w not in _STOP and w not in _NEGATION)
-    trigrams = frozenset(intern(padded[n : n + 3]) for n in range(len(padded) - 2))
+    trigrams = {padded[n : n + 3] for n in range(len(padded) - 2)}
+    mask, rest = _as_bits(trigrams)
     return Reading(
         words=found,
         content=content,
@@ -137,12 +144,30 @@ def reading(text: str) -> Reading:
         direction=_direction(found),
         negated=_negated(found),
         bag=tuple(sorted(plain)),
-        trigrams=trigrams,
+        mask=mask,
+        rest=rest,
         length=len(plain),
         meanings=len(content),
         grams=len(trigrams),
         opposites=tuple((w, _OPPOSITE[w]) for w in sorted({*found}) if w in _OPPOSITE),
     )
+
+
+def _as_bits(trigrams: set[str]) -> tuple[int, frozenset[str]]:
+    # Comparing wordings is the hot spot of a replay, and its time goes into reaching memory: a few hundred bytes in one
+    # piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
+    with _LOCK:
+        bits = {g: _BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS}
+    mask = 0
+    for bit in bits.values():
+        mask |= 1 << bit
+    return mask, frozenset(trigrams - bits.keys())
+
+
+def shared_trigrams(a: Reading, b: Reading) -> int:
+    """How many trigrams two wordings have in common."""
+    shared = (a.mask & b.mask).bit_count()
+    return shared + len(a.rest & b.rest) if a.rest and b.rest else shared
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -226,15 +251,18 @@ def _direction(found: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(people[:2]) if verb and len(people) > 1 else ()
 
 
-def conflict(a: str, b: str) -> str | None:
+def conflict(a: str | Reading, b: str | Reading) -> str | None:
     """Why two wordings can't be the same entry whatever their similarity, or None if nothing forbids it.
+
+    Either may be given as text, or as it was read.
 
     >>> conflict("VPN fails with error 809", "VPN fails with error 691")
     'different identifier: 809 / 691'
     >>> conflict("printer prints blank pages", "the sheets come out empty") is None
     True
     """
-    left, right = reading(a), reading(b)
+    left = a if isinstance(a, Reading) else reading(a)
+    right = b if isinstance(b, Reading) else reading(b)
     return (
         (left.identifiers and right.identifiers and _identifier_conflict(left, right))
         or (left.products and right.products and _product_conflict(left, right))

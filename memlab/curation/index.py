@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memlab.curation.guards import content_words
+from memlab.curation.guards import Reading, content_words, reading
 from memlab.curation.keys import normal_key
 from memlab.curation.vectors import DIGITS, lengths, whole
 from memlab.operations import Operation
@@ -32,11 +32,15 @@ AHEAD = 1 << 22  # numbers in one block of products computed ahead
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An entry that may be meant: its id, its wordings (nearest first) and their cosines to the proposal."""
+    """An entry that may be meant: its id, its wordings (nearest first) and their cosines to the proposal.
+
+    `readings` are the wordings as guards and pair model read them; without them they are read again.
+    """
 
     entry: str
     wordings: tuple[str, ...]
     cosines: tuple[float, ...]
+    readings: tuple[Reading, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class _Column:
     by_key: dict[str, tuple[str, str]] = field(default_factory=dict)  # key -> (entry, conversation that brought it)
     texts: list[str] = field(default_factory=list)
     entries: list[str] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)  # the conversations that brought the rows
     rows: dict[str, list[int]] = field(default_factory=dict)
     words: dict[str, list[int]] = field(default_factory=dict)
@@ -63,15 +68,17 @@ class _Column:
         self.rows[entry].append(row)
         self.texts.append(text)
         self.entries.append(entry)
+        self.readings.append(reading(text))
         self.owners.append(conversation)
-        for word in content_words(text):
+        for word in self.readings[-1].content:
             self.words.setdefault(word, []).append(row)
 
     def pop(self) -> None:
         """Take the last row away."""
-        text, entry = self.texts.pop(), self.entries.pop()
+        entry = self.entries.pop()
+        self.texts.pop()
         self.owners.pop()
-        for word in content_words(text):
+        for word in self.readings.pop().content:
             self.words[word].pop()
             if not self.words[word]:
                 del self.words[word]
@@ -234,11 +241,19 @@ def _by_words(column: _Column, text: str, known: Sequence[str]) -> list[str]:
 def _candidates(column: _Column, entries: Sequence[str], scores: NDArray[np.float64]) -> list[Candidate]:
     """The entries with their wordings and cosines, both nearest first (ties by id, by text)."""
     rows = [row for entry in entries for row in column.rows[entry]]
-    found: dict[str, list[tuple[float, str]]] = {entry: [] for entry in entries}
-    for row, score in zip(rows, scores[rows].round(DIGITS).tolist(), strict=True):
-        found[column.entries[row]].append((-score, column.texts[row]))
-    out = []
-    for entry, wordings in found.items():
-        wordings.sort()
-        out.append((wordings[0][0], entry, tuple([t for _, t in wordings]), tuple([-s for s, _ in wordings])))
-    return [Candidate(entry, texts, cosines) for _, entry, texts, cosines in sorted(out)]
+    values, start, found = (-scores[rows].round(DIGITS)).tolist(), 0, []
+    for entry in entries:
+        end = start + len(column.rows[entry])
+        texts = [column.texts[row] for row in rows[start:end]]
+        found.append((entry, sorted(zip(values[start:end], texts, rows[start:end], strict=True))))
+        start = end
+    found.sort(key=lambda item: (item[1][0][0], item[0]))
+    return [
+        Candidate(
+            entry,
+            tuple([text for _, text, _ in wordings]),
+            tuple([-value for value, _, _ in wordings]),
+            tuple([column.readings[row] for _, _, row in wordings]),
+        )
+        for entry, wordings in found
+    ]

@@ -158,6 +158,14 @@ class _Case:
         )
         return None if choice.op == "reject" else entry
 
+    def leave_out(self, text: str) -> None:
+        """Log a solution that has no cause and no symptom to hang on."""
+        if text.strip():
+            fresh = entry_id(self.state.graph.category, "solution", normal_key(text))
+            reason = "left out: no symptom and no cause of this case is in memory"
+            evidence, case = self.evidence("claimed"), self.proposal.case
+            self._apply(Operation("reject", "solution", fresh, text, evidence, case=case, reason=reason))
+
     def _apply(self, operation: Operation) -> None:
         self.state.apply(operation)
         self.operations.append(operation)
@@ -262,13 +270,15 @@ def curate(
         if entry and entry not in symptoms:
             symptoms.append(entry)
     cause = _write_cause(case, symptoms, evidence)
+    s, failed = proposal.solution, [a for a in proposal.attempts if a.outcome == "failed"]
+    failed.sort(key=lambda a: (normal_key(a.action), a.action, a.turn, a.quote))
     if cause is None:
+        for text in [*([s.text] if s else []), *(a.action for a in failed)]:
+            case.leave_out(text)
         return case.operations
-    s = proposal.solution
     if s is not None:
         case.write("solution", s.text, evidence, turn=s.turn, quote=s.quote, links=lambda entry: [(cause, entry)])
-    failed = (a for a in proposal.attempts if a.outcome == "failed")
-    for a in sorted(failed, key=lambda a: (normal_key(a.action), a.action, a.turn, a.quote)):
+    for a in failed:
         against = case.evidence("failed")
         case.write("solution", a.action, against, turn=a.turn, quote=a.quote, links=lambda entry: [(cause, entry)])
     return case.operations

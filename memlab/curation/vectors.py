@@ -24,8 +24,8 @@ DIGITS = 4
 def whole(vectors: ArrayLike) -> NDArray[np.float32]:
     """Unit vectors as whole numbers (held as float32), read through float16, as a bank stores them.
 
-    >>> whole([[0.6, 0.8]]).tolist()
-    [[2400.0, 3200.0]]
+    >>> whole([[0.0, 1.0], [0.5, -0.5]]).tolist()
+    [[0.0, 4000.0], [2000.0, -2000.0]]
     """
     stored = np.asarray(vectors, np.float16).astype(np.float32)
     rounded: NDArray[np.float32] = np.rint(stored * np.float32(SCALE))
@@ -42,8 +42,8 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 def cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> list[float]:
     """Cosines of whole rows with a whole vector, rounded to 4 digits.
 
-    >>> cosines(whole([[1.0, 0.0], [0.0, 1.0]]), whole([0.6, 0.8]))
-    [0.6, 0.8]
+    >>> cosines(whole([[1.0, 0.0], [0.5, 0.5]]), whole([0.5, -0.5]))
+    [0.7071, 0.0]
     """
     dots = (matrix @ vector).astype(np.float64)
     values: list[float] = np.round(dots / (lengths(matrix) * lengths(vector[None])[0]), DIGITS).tolist()

@@ -105,14 +105,9 @@ def _proposal(
 
 
 def _resolution(reading: Reading) -> Resolution:
-    """The most probable ending; "confirmed" only where some words of the user could confirm it."""
-
-    def confirms(c: Clause) -> bool:
-        return c.role == "user" and bool(
-            CUES["success"].search(c.text) or (c.turn > 0 and CUES["thanks"].search(c.text))
-        )
-
-    heard = any(confirms(c) for c in reading.clauses)
+    """The most probable ending; "confirmed" only if the user came back to the conversation, or told of a success."""
+    said = [c for c in reading.clauses if c.role == "user"]
+    heard = any(c.turn > 0 or CUES["success"].search(c.text) for c in said)
     return max((r for r in RESOLUTIONS if heard or r != "confirmed"), key=lambda r: reading.resolution[r])
 
 

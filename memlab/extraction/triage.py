@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Triage", "opening", "own_words", "triage", "triage_features"]
 
 OTHER = "other"
+LONG = 60  # words of the user from which a conversation of a known category is taken to hold something, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,10 @@ def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.
     return np.concatenate([*vectors, np.log1p(np.array(counts, np.float32))])
 
 
+def _user_words(conversation: Conversation) -> int:
+    return sum(len(re.findall(r"\w+", own_words(t.text))) for t in conversation.turns if t.role == "user")
+
+
 @cache
 def _weights() -> dict[str, Any]:
     data = (resources.files("memlab.extraction") / "triage.npz").read_bytes()
@@ -102,6 +107,8 @@ def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float 
     """
     if not re.search(r"\w", opening(conversation)):
         return Triage(conversation.category or OTHER, 1.0, True, 1.0)
+    if conversation.category is not None and _user_words(conversation) > LONG:
+        return Triage(conversation.category, 1.0, False, 0.0)
     w, x = _weights(), triage_features(conversation, encoder)
     scores = w["category_w"] @ x[:1152] + w["category_b"]
     p = np.exp(scores - scores.max())
