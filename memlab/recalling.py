@@ -20,8 +20,7 @@ import numpy as np
 from memlab import ranking
 from memlab.bank import Bank
 from memlab.bank.store import text_hash
-from memlab.curation.guards import content_words, identifiers, stem
-from memlab.curation.keys import words
+from memlab.curation.guards import identifiers, stems
 from memlab.episodes import Episode, episodes_of
 from memlab.errors import InputError, MemlabError, RecallError
 from memlab.extraction.triage import opening, own_words
@@ -261,12 +260,10 @@ class RecallIndex:
         blank = np.zeros(len(next(iter(self.vectors.values()), ())), np.float32)
         openings = [text_hash(opening(c) or c.turns[0].text) for c in self.conversations]
         self.openings = np.array([self.vectors.get(o, blank) for o in openings]).reshape(len(openings), len(blank))
-        self.transcripts = Words(
-            [" ".join(own_words(t.text) for t in c.turns if t.role != "tool") for c in self.conversations]
-        )
-        turns = [(n, own_words(t.text)) for n, c in enumerate(self.conversations) for t in c.turns if t.role != "tool"]
-        self.turn_rows = np.array([n for n, _ in turns], np.int64)
-        self.turns = Words([text for _, text in turns])
+        said = [[stems(own_words(t.text)) for t in c.turns if t.role != "tool"] for c in self.conversations]
+        self.transcripts = Words([[s for turn in turns for s in turn] for turns in said])
+        self.turn_rows = np.array([n for n, turns in enumerate(said) for _ in turns], np.int64)
+        self.turns = Words([turn for turns in said for turn in turns])
 
     def features(self, graph: SkillGraph, query: str, vector: NDArray[np.float32]) -> dict[str, dict[str, float]]:
         """For every cause of a view, how well each of its views fits the query; rounded to 4 digits."""
@@ -323,28 +320,22 @@ def _neighbours(graph: SkillGraph) -> tuple[dict[str, list[str]], dict[str, list
 class Words:
     """BM25 over stems (Lucene's variant, k1 1.2, b 0.75), each score divided by the query's best possible one."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, corpus: Sequence[Sequence[str]]) -> None:
         import bm25s
 
-        self._count = len(texts)
+        self._count = len(corpus)
         self._bm25 = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-        corpus = [_stems(t) for t in texts]
         self._empty = not any(corpus)
         if not self._empty:
-            self._bm25.index(corpus, show_progress=False)
+            self._bm25.index([list(text) for text in corpus], show_progress=False)
 
     def scores(self, query: str) -> NDArray[np.float64]:
         """One score a text, in [0, 1]: 1 for the best text if it holds all that the query's known words can give."""
-        known = [] if self._empty else [s for s in _stems(query) if s in self._bm25.vocab_dict]
+        known = [] if self._empty else [s for s in stems(query) if s in self._bm25.vocab_dict]
         if not known:
             return np.zeros(self._count)
         scores = np.asarray(self._bm25.get_scores(known), np.float64)
-        return scores / (len(_stems(query)) * math.log(1 + self._count))
-
-
-def _stems(text: str) -> list[str]:
-    meaningful = content_words(text)
-    return [s for s in map(stem, words(text)) if s in meaningful]
+        return scores / (len(stems(query)) * math.log(1 + self._count))
 
 
 _indexes: WeakKeyDictionary[Bank, dict[str, tuple[int, RecallIndex]]] = WeakKeyDictionary()

@@ -16,6 +16,7 @@ from scripted import START, HashEncoder, Scripted, ScriptedCurator, conv, prop
 from memlab.bank.maintenance import duplicates, merge_duplicates
 from memlab.bank.review import answer, merge_decisions, reject_decisions, review_queue
 from memlab.curation import index as index_module
+from memlab.curation import keys as keys_module
 from memlab.curation.commands import fetches_and_runs
 from memlab.curation.curator import Choice, OfflineCurator
 from memlab.curation.decide import FEATURES, compare, likelihood, merges, pair_features, probability, same_entry
@@ -51,6 +52,13 @@ def test_a_key_is_never_empty_and_ways_to_type_the_same_words_do_not_change_it(t
         assert normal_key(f"{text}\u200b") == key
         for form in ("NFC", "NFD"):
             assert normal_key(unicodedata.normalize(form, text)) == key
+
+
+@given(st.text(st.characters(max_codepoint=126), max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_the_fast_way_to_split_ascii_is_the_general_one(text):
+    assert list(words(text)) == keys_module._WORD.findall(keys_module.folded(text))
+    assert keys_module.folded(text) == keys_module.folded(f"{text}é").removesuffix("é")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import regex
 
 from memlab.curation.keys import normal_key, words
 
-__all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "shared_trigrams", "stem"]
+__all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "shared_trigrams", "stem", "stems"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -158,9 +158,10 @@ def _as_bits(trigrams: set[str]) -> tuple[int, frozenset[str]]:
     # piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
     with _LOCK:
         bits = {g: _BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS}
-    mask = 0
+    flags = bytearray((max(bits.values(), default=0) >> 3) + 1)
     for bit in bits.values():
-        mask |= 1 << bit
+        flags[bit >> 3] |= 1 << (bit & 7)
+    mask = int.from_bytes(flags, "little")
     return mask, frozenset(trigrams - bits.keys())
 
 
@@ -174,16 +175,23 @@ def _split(text: str) -> tuple[str, ...]:
     """Words with contracted negations and elisions opened: can't → can not, l'écran → écran."""
     out: list[str] = []
     for word in words(text):
-        elided = _ELISION.match(word)
-        if word == "cannot":
-            out += ["can", "not"]
-        elif elided:
-            out.append(elided[2])
+        if "'" not in word:
+            out += ["can", "not"] if word == "cannot" else [word]
         elif word.endswith("n't"):
             out += [{"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]), "not"]
         else:
-            out.append(word)
+            elided = _ELISION.match(word)
+            out.append(elided[2] if elided else word)
     return tuple(out)
+
+
+def stems(text: str) -> list[str]:
+    """Stems of the words that carry meaning, in order, each as often as it stands there.
+
+    >>> stems("The VPN drops, and drops again")
+    ['vpn', 'drop', 'drop']
+    """
+    return [stem(w) for w in _split(text) if w not in _STOP and w not in _NEGATION]
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -205,7 +213,8 @@ def identifiers(text: str) -> frozenset[str]:
 
 
 def _identifiers(found: tuple[str, ...], capitals: frozenset[str]) -> frozenset[str]:
-    return frozenset(w for n, w in enumerate(found) if _identifies(found, n, w, capitals))
+    odd = [(n, w) for n, w in enumerate(found) if len(w) == 1 or not w.isalpha()]
+    return frozenset([w for n, w in odd if _identifies(found, n, w, capitals)])
 
 
 def _identifies(found: tuple[str, ...], n: int, word: str, capitals: frozenset[str]) -> bool:

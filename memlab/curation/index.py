@@ -23,7 +23,7 @@ __all__ = ["BY_WORDS", "Candidate", "EntryIndex", "NEAREST", "Vectors"]
 Vectors = Callable[[Sequence[str]], "NDArray[np.float32]"]
 NEAREST = 8  # candidates that a curator is shown
 BY_WORDS = 2  # of them, at most so many that share rare words but are not among the nearest
-RARE = 12  # a word that stands in more wordings than this says nothing about which entry is meant
+RARE = 4  # a word that stands in more entries than this says nothing about which one is meant
 MOST_INDEXED = 16  # wordings of one entry that are compared by meaning: its first ones
 MANY_ROWS = 256
 STEPS = (0.75, 0.6, 0.45, 0.3, 0.0, -2.0)  # cosines above which candidates are looked for, until there are enough
@@ -53,7 +53,7 @@ class _Column:
     readings: list[Reading] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)  # the conversations that brought the rows
     rows: dict[str, list[int]] = field(default_factory=dict)
-    words: dict[str, list[int]] = field(default_factory=dict)
+    words: dict[str, Counter[str]] = field(default_factory=dict)  # stem -> in how many rows of which entries
     matrix: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     lengths: NDArray[np.float64] = field(default_factory=lambda: np.ones(0))
     filled: int = 0  # rows of the matrix that hold a vector
@@ -71,7 +71,7 @@ class _Column:
         self.readings.append(reading(text))
         self.owners.append(conversation)
         for word in self.readings[-1].content:
-            self.words.setdefault(word, []).append(row)
+            self.words.setdefault(word, Counter())[entry] += 1
 
     def pop(self) -> None:
         """Take the last row away."""
@@ -79,7 +79,9 @@ class _Column:
         self.texts.pop()
         self.owners.pop()
         for word in self.readings.pop().content:
-            self.words[word].pop()
+            self.words[word][entry] -= 1
+            if not self.words[word][entry]:
+                del self.words[word][entry]
             if not self.words[word]:
                 del self.words[word]
         self.rows[entry].pop()
@@ -227,13 +229,13 @@ def _nearest(column: _Column, scores: NDArray[np.float64], k: int) -> list[str]:
 
 def _by_words(column: _Column, text: str, known: Sequence[str]) -> list[str]:
     """Other entries that share most rare words with a text, at least two or one with a digit (ties by id)."""
-    shared: Counter[str] = Counter()
+    shared: dict[str, int] = {}
     for word in content_words(text):
-        rows = column.words.get(word, ())
-        if len(rows) <= RARE:
+        entries = column.words.get(word)
+        if entries and len(entries) <= RARE:
             worth = 3 if any(c.isdigit() for c in word) else 1
-            for entry in {column.entries[row] for row in rows}:
-                shared[entry] += worth
+            for entry in entries:
+                shared[entry] = shared.get(entry, 0) + worth
     found = sorted((-n, e) for e, n in shared.items() if n >= 2 and e not in known)
     return [e for _, e in found[:BY_WORDS]]
 

@@ -1,4 +1,4 @@
-"""A conversation as a run of clauses: small pieces of turns, verbatim, without quoted mails."""
+"""A conversation as a run of clauses: small pieces of turns, verbatim, without quoted mails and orders to a reader."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import regex
 
 from memlab.corpus.quoting import quoted_spans
+from memlab.extraction.quotes import gives_orders
 from memlab.records import Conversation, Role
 
 __all__ = ["Clause", "clauses_of"]
@@ -66,6 +67,8 @@ def _of_turn(conversation: Conversation, number: int) -> Iterator[Clause]:
     pieces: list[tuple[int, int, tuple[int, int]]] = []
     for start, end in _own_stretches(turn.text):
         for a, b in _cut(turn.text, start, end, _SENTENCE):
+            if gives_orders(turn.text[a:b]):
+                continue  # it speaks to whoever reads it for a machine, not about a problem
             pieces += [(c, d, (a, b)) for c, d in _clauses(turn.text, a, b)]
     for n, (a, b, sentence) in enumerate(pieces):
         yield Clause(number, a, b, turn.text[a:b], turn.role, sentence, n == 0, n == len(pieces) - 1)

@@ -105,9 +105,14 @@ def _proposal(
 
 
 def _resolution(reading: Reading) -> Resolution:
-    """The most probable ending; "confirmed" only if the user came back to the conversation, or told of a success."""
-    said = [c for c in reading.clauses if c.role == "user"]
-    heard = any(c.turn > 0 or CUES["success"].search(c.text) for c in said)
+    """The most probable ending; "confirmed" only if the user told of a success, gave thanks, or had one of the last words."""
+    last = reading.clauses[-1].turn if reading.clauses else 0
+
+    def confirms(c: Clause) -> bool:
+        later = c.turn > 0 and (c.turn >= last - 1 or bool(CUES["thanks"].search(c.text)))
+        return c.role == "user" and (later or bool(CUES["success"].search(c.text)))
+
+    heard = any(confirms(c) for c in reading.clauses)
     return max((r for r in RESOLUTIONS if heard or r != "confirmed"), key=lambda r: reading.resolution[r])
 
 

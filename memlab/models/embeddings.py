@@ -64,6 +64,10 @@ class OnnxMiniLM:
         self._threads = threads or min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
         self._run: Callable[[str], NDArray[np.float32]] | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to load the model anew."""
+        return {"_threads": self._threads, "_run": None}
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (len(texts), 384); texts are cut at 256 tokens.
 
