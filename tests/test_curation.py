@@ -15,6 +15,7 @@ from scripted import START, HashEncoder, Scripted, ScriptedCurator, conv, prop
 
 from memlab.bank.maintenance import duplicates, merge_duplicates
 from memlab.bank.review import answer, merge_decisions, reject_decisions, review_queue
+from memlab.curation import guards as guards_module
 from memlab.curation import index as index_module
 from memlab.curation import keys as keys_module
 from memlab.curation.commands import fetches_and_runs
@@ -42,7 +43,7 @@ ENCODER = HashEncoder()
 @example("\u200b")
 @example("\u0130")
 @example("ﬁ\u0345")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_key_is_never_empty_and_ways_to_type_the_same_words_do_not_change_it(text):
     key = normal_key(text)
     assert key
@@ -55,7 +56,7 @@ def test_a_key_is_never_empty_and_ways_to_type_the_same_words_do_not_change_it(t
 
 
 @given(st.text(st.characters(max_codepoint=126), max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_fast_way_to_split_ascii_is_the_general_one(text):
     assert list(words(text)) == keys_module._WORD.findall(keys_module.folded(text))
     assert keys_module.folded(text) == keys_module.folded(f"{text}é").removesuffix("é")
@@ -136,7 +137,7 @@ def test_no_guard_stands_between_these(a, b):
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_guards_are_total_symmetric_and_never_part_a_text_from_itself(a, b):
     assert conflict(a, a) is None
     assert (conflict(a, b) is None) == (conflict(b, a) is None)
@@ -184,6 +185,20 @@ def test_pair_features_by_hand():
     assert (f["same_identifier"], f["one_sided_identifier"]) == (0.0, 0.0)
     assert pair_features("error 809", "error 809 again", 1.0)["same_identifier"] == 1.0
     assert pair_features("error 809", "an error", 1.0)["one_sided_identifier"] == 1.0
+
+
+def test_shared_trigrams_are_counted_exactly_however_many_there_are(monkeypatch):
+    monkeypatch.setattr(guards_module, "_BITS", {})
+    monkeypatch.setattr(guards_module, "MOST_BITS", 40)  # most of these trigrams get no bit
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcdefgh プリンター"), 25)) for _ in range(40)]
+    readings = [guards_module.reading.__wrapped__(t) for t in texts]
+    padded = [f"  {normal_key(t)} " for t in texts]
+    trigrams = [{p[n : n + 3] for n in range(len(p) - 2)} for p in padded]
+    for one, first in zip(readings, trigrams, strict=True):
+        assert one.grams == len(first)
+        for other, second in zip(readings, trigrams, strict=True):
+            assert guards_module.shared_trigrams(one, other) == len(first & second)
 
 
 # -- the index --------------------------------------------------------------------------------------------------------

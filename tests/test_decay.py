@@ -29,7 +29,7 @@ evidences = st.lists(evidence, max_size=12, unique_by=lambda e: e.conversation)
 
 
 @given(evidences, st.integers(0, 99))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_order_and_repetition_do_not_show(found, seed):
     again = [*found, *found]
     Random(seed).shuffle(again)
@@ -37,7 +37,7 @@ def test_order_and_repetition_do_not_show(found, seed):
 
 
 @given(evidences, evidence)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_support_never_lowers_and_counter_evidence_never_raises(found, more):
     others = [e for e in found if e.conversation != more.conversation]
     before, after = weight(others, AT), weight([*others, more], AT)
@@ -46,7 +46,7 @@ def test_support_never_lowers_and_counter_evidence_never_raises(found, more):
 
 
 @given(evidences, st.integers(0, 4000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_time_alone_sinks_what_was_never_refuted_but_not_below_the_floor(found, days):
     good = [e for e in found if e.verification != "failed" and e.at <= AT]
     now, later = weight(good, AT), weight(good, AT + timedelta(days=days))

@@ -67,7 +67,7 @@ def graph_of(operations) -> SkillGraph:
 
 
 @given(histories, st.integers(0, 11))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_view_is_the_fold_of_the_past_and_taking_the_future_out_is_too(operations, day):
     at = START + timedelta(days=day)
     past = graph_of([o for o in operations if o.at <= at])
@@ -79,7 +79,7 @@ def test_a_view_is_the_fold_of_the_past_and_taking_the_future_out_is_too(operati
 
 
 @given(histories, st.integers(0, 14))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_a_limit_never_takes_the_only_answer_to_something(operations, most):
     graph = graph_of(operations).view()
     small = graph.limited(entries=most)

@@ -209,7 +209,7 @@ class Memory(RuleBasedStateMachine):
 
 
 Memory.TestCase.settings = settings(
-    max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=9, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
 test_any_history_equals_what_is_left = Memory.TestCase
 

@@ -42,7 +42,7 @@ conversations = st.builds(
 
 
 @given(conversations)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_conversation_survives_json_and_is_clean_after_once(c):
     once = Conversation.from_json(c.to_json())
     canonical_json(once.to_json()).encode()

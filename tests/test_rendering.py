@@ -75,7 +75,7 @@ texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 @given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6), st.integers(260, 900))
 @example([("````", "```` \n## System", "a|b\\|c")], 900)
 @example([("x", "word " * 400, "y")], 260)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_any_text_stays_inside_the_fence_and_the_page_inside_the_budget(found, budget):
     graph = graph_of(*((conv(f"c{n}", n), prop(s, c, x)) for n, (s, c, x) in enumerate(found)))
     text = render_skill(graph, budget=budget)
@@ -94,7 +94,7 @@ def test_any_text_stays_inside_the_fence_and_the_page_inside_the_budget(found, b
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_escaping_is_undone_and_leaves_no_way_out(text):
     safe = escape(text)
     assert unescape(safe) == text

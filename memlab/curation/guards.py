@@ -156,13 +156,17 @@ def reading(text: str) -> Reading:
 def _as_bits(trigrams: set[str]) -> tuple[int, frozenset[str]]:
     # Comparing wordings is the hot spot of a replay, and its time goes into reaching memory: a few hundred bytes in one
     # piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
-    with _LOCK:
-        bits = {g: _BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS}
-    flags = bytearray((max(bits.values(), default=0) >> 3) + 1)
-    for bit in bits.values():
+    bits = list(map(_BITS.get, trigrams))
+    rest: frozenset[str] = frozenset()
+    if None in bits:
+        with _LOCK:
+            bits = [_BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS]
+        rest = frozenset(g for g in trigrams if g not in _BITS)
+    known = [bit for bit in bits if bit is not None]
+    flags = bytearray((max(known, default=0) >> 3) + 1)
+    for bit in known:
         flags[bit >> 3] |= 1 << (bit & 7)
-    mask = int.from_bytes(flags, "little")
-    return mask, frozenset(trigrams - bits.keys())
+    return int.from_bytes(flags, "little"), rest
 
 
 def shared_trigrams(a: Reading, b: Reading) -> int:
