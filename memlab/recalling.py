@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -317,12 +318,19 @@ def _neighbours(graph: SkillGraph) -> tuple[dict[str, list[str]], dict[str, list
     return symptoms, solutions
 
 
+def load_bm25s() -> Any:
+    """The package bm25s; what its progress bars say about missing notebook widgets on import is not ours to show."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import bm25s
+    return bm25s
+
+
 class Words:
     """BM25 over stems (Lucene's variant, k1 1.2, b 0.75), each score divided by the query's best possible one."""
 
     def __init__(self, corpus: Sequence[Sequence[str]]) -> None:
-        import bm25s
-
+        bm25s = load_bm25s()
         self._count = len(corpus)
         self._bm25 = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
         self._empty = not any(corpus)

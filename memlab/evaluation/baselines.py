@@ -15,6 +15,7 @@ from memlab.curation.keys import words
 from memlab.errors import InputError
 from memlab.evaluation.matching import TextVectors
 from memlab.evaluation.queries import GoldCauses, Query, RankedHit
+from memlab.recalling import load_bm25s
 from memlab.records import Conversation, content_hash
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def bm25(conversations: Iterable[Conversation], *, k1: float = 1.2, b: float = 0
     """
 
     def fit(inside: Sequence[Conversation]) -> Scorer:
-        import bm25s
+        bm25s = load_bm25s()
 
         texts = [list(words(c.text())) for c in inside]
         index = bm25s.BM25(method="lucene", k1=k1, b=b)
