@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -15,6 +16,10 @@ from scripted import HashEncoder, Scripted
 from memlab.bank import Bank
 from memlab.learning import LearnReport, learn
 from memlab.records import canonical_json
+
+# The same examples on every run, and no failure only because a machine is busy.
+settings.register_profile("memlab", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memlab")
 
 
 @pytest.fixture
