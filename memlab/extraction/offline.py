@@ -137,7 +137,6 @@ def _attempts(conversation: Conversation, group: Sequence[int], reading: Reading
         if p[n] >= THRESHOLDS["attempt"]:
             clause: Clause = reading.clauses[n]
             outcome = OUTCOMES[int(reading.outcomes[n].argmax())]
-            by = "user" if clause.role == "user" else "agent"
             action = phrase(conversation, clause, "attempt", None)
-            out.append(Attempt(action, outcome, "user" if by == "user" else "agent", clause.turn, clause.text))
+            out.append(Attempt(action, outcome, "user" if clause.role == "user" else "agent", clause.turn, clause.text))
     return tuple(out)

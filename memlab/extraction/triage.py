@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memlab.corpus.quoting import quoted_spans
+from memlab.corpus.quoting import cut_quoted
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation
 
@@ -36,11 +36,7 @@ class Triage:
 
 def own_words(text: str) -> str:
     """A message without the mails that it quotes."""
-    spans, out, last = quoted_spans(text), [], 0
-    for start, end in spans:
-        out.append(text[last:start])
-        last = end
-    return "".join([*out, text[last:]]).strip()
+    return cut_quoted(text).text
 
 
 def opening(conversation: Conversation) -> str:
