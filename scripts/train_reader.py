@@ -1,44 +1,87 @@
-"""Train the reader model: linear models over the clauses of a conversation.
+"""Train the reader model: the last layers of MiniLM with two heads over whole conversations, and linear models beside.
 
-    python scripts/train_reader.py datasets -o memlab/extraction/reader.npz
+    python scripts/train_reader.py datasets -o memlab/extraction
 
-It learns from the train split of the conversations and of the single messages. A clause is a target for a field if the
-phrase made of it comes closest to the label's canonical text, with a bonus where the label's own quote stands; so it
-learns to select what names the symptom, cause, solution or action best.
+writes `reader.onnx` (the layers, int8) and `reader.npz` (heads and linear models) there. About ten minutes on one core;
+needs torch and onnx, which reading does not. It learns from the train split of the conversations and of the single
+messages. A clause is a target for a field if the phrase made of it comes closest to the label's canonical text, with a
+bonus where the label's own quote stands; and, for a second output, as far as that phrase means the same as that text.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import tempfile
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, Ridge
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from torch.nn import functional as F
 
 from memlab.corpus import read_conversations
 from memlab.evaluation.messages import message_conversations
 from memlab.extraction.clauses import clauses_of
-from memlab.extraction.features import clause_features, conversation_features
+from memlab.extraction.features import (
+    ENDING,
+    WIDTH,
+    clause_features,
+    ending_features,
+    ending_shares,
+    turn_shares,
+)
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import FIELDS, KINDS, OUTCOMES, RESOLUTIONS
-from memlab.models.embeddings import default_encoder
+from memlab.extraction.reader import FIELDS, KINDS, LINEAR, NAMED, OUTCOMES, RESOLUTIONS
+from memlab.extraction.verdicts import PROTOTYPES, ending_linear_features, linear_features, verdict_features
+from memlab.extraction.windows import embeddings, windows_of
+from memlab.models.embeddings import default_encoder, minilm_folder
 
-UNKNOWN = -1.0
 BONUS = 0.15  # on the cosine of a clause that holds the label's quote
 NEAR = 0.04  # clauses this close to the best one count as well
+SAME, SOFT = 0.5, 0.04  # the cosine from which two texts mean the same, and how softly that is learned
+FROZEN = 4  # layers that stay as they are
+FIELD_OF = {
+    "symptoms": "symptom",
+    "root_cause": "cause",
+    "solution": "solution",
+    "attempts": "attempt",
+    "facts": "fact",
+}
+
+
+@dataclass
+class Targets:
+    fields: np.ndarray  # (clauses, fields)
+    named: np.ndarray  # (clauses, named): the best cosine with a canonical text
+    outcome: np.ndarray  # (clauses,), -1 where no attempt
+    whole: tuple[int, int, int, int]  # resolution, kind, has cause, has solution; -1 where unknown
+
+
+@dataclass
+class Case:
+    clauses: list
+    targets: Targets
+    message: bool
 
 
 @dataclass
 class Example:
-    x: np.ndarray
-    fields: np.ndarray  # (clauses, fields), UNKNOWN where not labelled
-    outcome: np.ndarray  # (clauses,), -1 where no attempt
-    whole: np.ndarray  # has cause, has solution, resolution, kind; -1 where unknown
-    near: dict
-    ending: np.ndarray | None
+    windows: list  # (hidden states under the tuned layers, clauses, their shares of the tokens)
+    features: torch.Tensor
+    turns: torch.Tensor
+    ends: torch.Tensor
+    ending: torch.Tensor
+    fields: torch.Tensor
+    named: torch.Tensor
+    outcome: torch.Tensor
+    whole: tuple[int, int, int, int]
+    message: bool
 
 
 class Cache:
@@ -50,25 +93,16 @@ class Cache:
             with np.load(path, allow_pickle=True) as z:
                 self.vectors = dict(zip(z["texts"], z["vectors"], strict=True))
 
-    def need(self, texts) -> None:
+    def __call__(self, texts) -> np.ndarray:
         fresh = sorted(set(texts) - self.vectors.keys())
         if fresh:
             self.vectors.update(zip(fresh, default_encoder().encode(fresh), strict=True))
-            if self.path:
-                texts = np.array(list(self.vectors), dtype=object)
-                np.savez(self.path, texts=texts, vectors=np.stack(list(self.vectors.values())))
+        return np.stack([self.vectors[t] for t in texts])
 
-    def __getitem__(self, text: str) -> np.ndarray:
-        return self.vectors[text]
-
-
-FIELD_OF = {
-    "symptoms": "symptom",
-    "root_cause": "cause",
-    "solution": "solution",
-    "attempts": "attempt",
-    "facts": "fact",
-}
+    def save(self) -> None:
+        if self.path:
+            texts = np.array(list(self.vectors), dtype=object)
+            np.savez(self.path, texts=texts, vectors=np.stack(list(self.vectors.values())))
 
 
 def items_of(row, name):
@@ -76,133 +110,305 @@ def items_of(row, name):
     return value if isinstance(value, list) else [value]
 
 
-def build(conversation, rows, cache, *, message: bool) -> Example:
-    clauses = clauses_of(conversation)
-    category = conversation.category
+def targets(conversation, clauses, rows, vectors, *, message: bool) -> Targets:
+    category = None if message else rows[0]["category"]
     y = np.zeros((len(clauses), len(FIELDS)), np.float32)
+    named = np.zeros((len(clauses), len(NAMED)), np.float32)
     outcome = np.full(len(clauses), -1)
-    nearest = {}
     for row in rows:
         for name, field in FIELD_OF.items():
             for item in items_of(row, name):
-                gold = cache[item.get("text") or item["action"]]
-                near = np.array([float(cache[phrase(conversation, c, field, category)] @ gold) for c in clauses])
-                held = np.array([_holds(c, item) for c in clauses])
-                nearest.setdefault(field, []).append(near)
-                if field == "fact":
-                    near = np.where(held, 1.0, 0.0)
+                held = np.array([_holds(conversation, c, item) for c in clauses])
+                near = held.astype(np.float32)
+                if field != "fact":
+                    gold = vectors([item.get("text") or item["action"]])[0]
+                    near = vectors([phrase(conversation, c, field, category) for c in clauses]) @ gold
+                    k = NAMED.index(field)
+                    named[:, k] = np.maximum(named[:, k], near)
                 near = near + BONUS * held
                 if field == "attempt" and not message:
                     # The action was done by the turn that says so; its words may stand in an instruction before it.
                     near[[c.turn > item["turn"] for c in clauses]] = -1
-                best = near.max()
-                for n in np.flatnonzero(near >= best - NEAR):
-                    y[n, FIELDS.index(field)] = (
-                        1 if n == near.argmax() or field not in ("attempt",) else y[n, FIELDS.index(field)]
-                    )
-                    if row.get("case", 0) > 0:
-                        y[n, FIELDS.index("second")] = 1
+                best = int(near.argmax())
+                chosen = [best] if field == "attempt" else np.flatnonzero(near >= near.max() - NEAR)
+                y[chosen, FIELDS.index(field)] = 1
+                if row.get("case", 0) > 0:
+                    y[chosen, FIELDS.index("second")] = 1
                 if field == "attempt":
-                    outcome[int(near.argmax())] = OUTCOMES.index(item["outcome"])
-    if message:
-        y[:, [FIELDS.index(f) for f in FIELDS if f != "attempt"]] = UNKNOWN
+                    outcome[best] = OUTCOMES.index(item["outcome"])
     real = [r for r in rows if not r["low_value"]]
-    whole = np.full(4, -1)
-    if not message:
-        whole[0] = any(r["root_cause"] for r in rows)
-        whole[1] = any(r["solution"] for r in rows)
-        if real:
-            whole[2] = RESOLUTIONS.index(real[0]["resolution"])
-            kinds = [r["solution_kind"] for r in real if r["solution_kind"]]
-            whole[3] = KINDS.index(kinds[0]) if kinds else -1
-    vectors = np.stack([cache[c.text] for c in clauses])
-    ending = conversation_features(clauses, vectors) if real and not message else None
-    near = {f: np.stack(v) for f, v in nearest.items()}
-    return Example(clause_features(clauses, vectors), y, outcome, whole, near, ending)
+    whole = (-1, -1, -1, -1)
+    if real and not message:
+        kinds = [r["solution_kind"] for r in real if r["solution_kind"]]
+        whole = (
+            RESOLUTIONS.index(real[0]["resolution"]),
+            KINDS.index(kinds[0]) if kinds else -1,
+            int(any(r["root_cause"] for r in rows)),
+            int(any(r["solution"] for r in rows)),
+        )
+    return Targets(y, named, outcome, whole)
 
 
-def _holds(clause, item) -> bool:
+def _holds(conversation, clause, item) -> bool:
     if clause.turn != item["turn"]:
         return False
-    at = item["_at"]
-    shared = min(clause.end, at + len(item["quote"])) - max(clause.start, at)
+    at = conversation.turns[item["turn"]].text.index(item["quote"])
+    shared = max(0, min(clause.end, at + len(item["quote"])) - max(clause.start, at))
     return shared >= 0.5 * min(len(item["quote"]), clause.end - clause.start)
 
 
-def load(folder: Path, cache: Cache) -> dict[str, list[Example]]:
+class Layer(nn.Module):
+    """One layer of BERT with the weights of MiniLM, over one text."""
+
+    def __init__(self, weights: dict[str, torch.Tensor], n: int) -> None:
+        super().__init__()
+
+        def load(module: nn.Module, name: str) -> nn.Module:
+            for kind in ("weight", "bias"):
+                getattr(module, kind).data.copy_(weights[f"encoder.layer.{n}.{name}.{kind}"])
+            return module
+
+        self.q, self.k, self.v = (load(nn.Linear(384, 384), f"attention.self.{x}") for x in ("query", "key", "value"))
+        self.o = load(nn.Linear(384, 384), "attention.output.dense")
+        self.n1 = load(nn.LayerNorm(384, eps=1e-12), "attention.output.LayerNorm")
+        self.i = load(nn.Linear(384, 1536), "intermediate.dense")
+        self.d = load(nn.Linear(1536, 384), "output.dense")
+        self.n2 = load(nn.LayerNorm(384, eps=1e-12), "output.LayerNorm")
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (f(x).reshape(-1, 12, 32).transpose(0, 1) for f in (self.q, self.k, self.v))
+        weight = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(32), -1)
+        x = self.n1(x + self.drop(self.o((weight @ v).transpose(0, 1).reshape(-1, 384))))
+        return self.n2(x + self.drop(self.d(F.gelu(self.i(x)))))
+
+
+class Encoder(nn.Module):
+    """From embedded tokens (their word and place summed) to hidden states."""
+
+    def __init__(self, weights: dict[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(384, eps=1e-12)
+        self.norm.weight.data.copy_(weights["embeddings.LayerNorm.weight"])
+        self.norm.bias.data.copy_(weights["embeddings.LayerNorm.bias"])
+        self.layers = nn.ModuleList(Layer(weights, n) for n in range(6))
+
+    def below(self, embedded: torch.Tensor) -> torch.Tensor:
+        x = self.norm(embedded)
+        for layer in self.layers[:FROZEN]:
+            x = layer(x)
+        return x
+
+    def above(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers[FROZEN:]:
+            x = layer(x)
+        return x
+
+    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
+        return self.above(self.below(embedded))
+
+
+class Reader(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = Encoder(load_file(str(minilm_folder() / "model.safetensors")))
+        outputs = len(FIELDS) + len(NAMED) + len(OUTCOMES)
+
+        def head(size: int, hidden: int, out: int) -> nn.Module:
+            return nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Dropout(0.2), nn.Linear(hidden, out))
+
+        self.clause = head(2 * 384 + WIDTH, 128, outputs)
+        self.whole = head(3 * 384 + ENDING, 64, len(RESOLUTIONS) + 3)
+        self.drop = nn.Dropout(0.2)
+
+    def forward(self, e: Example) -> tuple[torch.Tensor, torch.Tensor]:
+        parts = [shares.float() @ self.encoder.above(self.drop(x.float())) for x, _, shares in e.windows]
+        order = torch.tensor([n for _, clauses, _ in e.windows for n in clauses])
+        h = torch.cat(parts)[torch.argsort(order)]
+        clause = self.clause(torch.cat([h, e.turns @ h, e.features], 1))
+        return clause, self.whole(torch.cat([(e.ends @ h).reshape(-1), e.ending]))
+
+
+def example(case: Case, encoder: Encoder) -> Example:
+    clauses, t = case.clauses, case.targets
+    words, places = embeddings()
+    windows = []
+    for w in windows_of(clauses):
+        shares = torch.zeros(len(w.spans), len(w.ids))
+        for row, (_, start, end) in enumerate(w.spans):
+            shares[row, start:end] = 1 / (end - start)
+        with torch.no_grad():
+            x = encoder.below(torch.from_numpy(words[list(w.ids)] + places[: len(w.ids)]))
+        windows.append((x.half(), [n for n, _, _ in w.spans], shares.half()))
+    tensor = torch.from_numpy
+    return Example(
+        windows,
+        tensor(clause_features(clauses)),
+        tensor(turn_shares(clauses)),
+        tensor(ending_shares(clauses)),
+        tensor(ending_features(clauses)),
+        tensor(t.fields),
+        tensor(1 / (1 + np.exp(-(t.named - SAME) / SOFT))).float(),
+        tensor(t.outcome),
+        t.whole,
+        case.message,
+    )
+
+
+def loss(reader: Reader, e: Example) -> torch.Tensor:
+    clause, whole = reader(e)
+    bce = F.binary_cross_entropy_with_logits
+    fields, k = len(FIELDS), FIELDS.index("attempt")
+    if e.message:
+        total = 1.5 * bce(clause[:, k], e.fields[:, k], reduction="sum") / 20
+    else:
+        total = bce(clause[:, :fields], e.fields, reduction="sum") / 20
+        total = total + bce(clause[:, fields : fields + len(NAMED)], e.named, reduction="sum") / 40
+    tried = e.outcome >= 0
+    if tried.any():
+        total = total + F.cross_entropy(clause[tried, -len(OUTCOMES) :], e.outcome[tried], reduction="sum") / 4
+    resolution, kind, *has = e.whole
+    if resolution >= 0:
+        total = total + F.cross_entropy(whole[None, :4], torch.tensor([resolution])) / 2
+        total = total + bce(whole[5:], torch.tensor(has, dtype=torch.float32), reduction="sum") / 4
+        if kind >= 0:
+            total = total + bce(whole[4], torch.tensor(float(kind))) / 4
+    return total
+
+
+def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, rate: float) -> None:
+    rng = np.random.default_rng(0)
+    heads = [*reader.clause.parameters(), *reader.whole.parameters()]
+    layers = list(reader.encoder.layers[FROZEN:].parameters())
+    groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 2e-3}]
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    batches = len(examples) // batch + 1
+    steps = epochs * batches
+    warm = 0.1 * steps
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda k: min((k + 1) / warm, max(0.02, (steps - k) / (steps - warm)))
+    )
+    reader.train()
+    for epoch in range(epochs):
+        total = 0.0
+        for chosen in np.array_split(rng.permutation(len(examples)), batches):
+            optimiser.zero_grad()
+            for n in chosen:
+                part = loss(reader, examples[n]) / len(chosen)
+                part.backward()
+                total += part.item()
+            nn.utils.clip_grad_norm_([*layers, *heads], 1.0)
+            optimiser.step()
+            schedule.step()
+        print(f"epoch {epoch}: loss {total / batches:.3f}", flush=True)
+    reader.eval()
+
+
+def load(folder: Path, vectors: Cache, *, fold: int) -> list[Case]:
     rows = defaultdict(list)
     for line in (folder / "support/labels.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         rows[row["conversation"]].append(row)
-    found = [
-        (c, rows[c.id], c.metadata["split"], False) for c in read_conversations(folder / "support/conversations.jsonl")
-    ]
-    for split in ("train", "dev", "test"):
-        messages, labels = message_conversations(folder / "messages/attempts.jsonl", split=split)
-        found += [(c, [r], split, True) for c, r in zip(messages, labels, strict=True)]
-    found = [f for f in found if clauses_of(f[0])]
-    texts = set()
-    for c, mine, _, _ in found:
-        for clause in clauses_of(c):
-            texts.add(clause.text)
-            texts |= {phrase(c, clause, f, c.category) for f in FIELD_OF.values()}
-        for row in mine:
-            for name in FIELD_OF:
-                for item in items_of(row, name):
-                    texts.add(item.get("text") or item["action"])
-                    item["_at"] = c.turns[item["turn"]].text.index(item["quote"])
-    cache.need(texts)
-    data = defaultdict(list)
-    for c, mine, split, message in found:
-        data[split if not message else f"{split} messages"].append(build(c, mine, cache, message=message))
-    return data
+    everything = read_conversations(folder / "support/conversations.jsonl")
+    found = [(c, rows[c.id], False) for c in everything if c.metadata["split"] == "train"]
+    messages, labels = message_conversations(folder / "messages/attempts.jsonl", split="train")
+    # A fifth of the messages is kept aside for thresholds, unless --all.
+    kept = [(m, [r], True) for m, r in zip(messages, labels, strict=True) if zlib.crc32(m.id.encode()) % 5 != fold]
+    out = []
+    for conversation, mine, message in found + kept:
+        clauses = clauses_of(conversation)
+        if clauses:
+            t = targets(conversation, clauses, mine, vectors, message=message)
+            out.append(Case(clauses, t, message))
+    return out
 
 
-def fit(data, parts) -> dict[str, np.ndarray]:
-    """Every linear model, as arrays by name."""
-    items = [e for p in parts for e in data[p]]
-    full = [e for e in items if e.ending is not None]
-    out = {}
-    for k, field in enumerate(FIELDS):
-        use = [e for e in items if (e.fields[:, k] != UNKNOWN).all()]
-        if field in ("cause", "solution", "symptom"):
-            use = [e for e in use if field in e.near]
-        x = np.concatenate([e.x for e in use])
-        if field == "solution":
-            # A quote that says "done" is far from what was done: learn how near each clause comes instead.
-            model = Ridge(alpha=3000).fit(x, np.concatenate([e.near[field].max(axis=0) for e in use]))
-            out[field], out[f"{field} intercept"] = model.coef_, np.array(model.intercept_)
-            continue
-        y = np.concatenate([e.fields[:, k] for e in use])
-        model = LogisticRegression(C=0.1 if field == "attempt" else 0.01, max_iter=1000).fit(x, y)
-        out[field], out[f"{field} intercept"] = model.coef_[0], model.intercept_[0]
-    x = np.concatenate([e.x[e.outcome >= 0] for e in items])
-    y = np.concatenate([e.outcome[e.outcome >= 0] for e in items])
-    model = LogisticRegression(C=0.1, max_iter=2000).fit(x, y)
-    out["outcome"], out["outcome intercept"] = model.coef_.T, model.intercept_
-    for name, k in (("resolution", 2), ("kind", 3), ("has_solution", 1)):
-        use = [e for e in full if e.whole[k] >= 0]
-        model = LogisticRegression(C=1.0, max_iter=3000).fit(
-            np.stack([e.ending for e in use]), [e.whole[k] for e in use]
+def fit_linear(cases: list[Case], vectors: Cache) -> dict[str, np.ndarray]:
+    """The linear models as arrays by name: weights with a column for each output, and intercepts."""
+    from sklearn.linear_model import LogisticRegression
+
+    prototypes = np.stack([vectors(texts).mean(axis=0) for texts in PROTOTYPES.values()])
+    prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
+    plain = [vectors([c.text for c in case.clauses]) for case in cases]
+    verdicts = [verdict_features(case.clauses, v, prototypes) for case, v in zip(cases, plain, strict=True)]
+    x = [linear_features(c.clauses, v, j) for c, v, j in zip(cases, plain, verdicts, strict=True)]
+    columns = []
+    for field in LINEAR:
+        k = FIELDS.index(field)
+        use = [n for n, c in enumerate(cases) if field == "attempt" or not c.message]
+        model = LogisticRegression(C=0.1 if field == "attempt" else 0.01, max_iter=500)
+        model.fit(np.concatenate([x[n] for n in use]), np.concatenate([cases[n].targets.fields[:, k] for n in use]))
+        columns.append((model.coef_[0], model.intercept_[0]))
+    tried = [c.targets.outcome >= 0 for c in cases]
+    y = np.concatenate([c.targets.outcome[t] for c, t in zip(cases, tried, strict=True)])
+    # Verdicts in single messages are learned twice: there are fewer of them, and they are worded more richly.
+    weight = np.concatenate([np.full(t.sum(), 1.0 + c.message) for c, t in zip(cases, tried, strict=True)])
+    outcome = LogisticRegression(C=0.3, max_iter=500)
+    outcome.fit(np.concatenate([v[t] for v, t in zip(verdicts, tried, strict=True)]), y, sample_weight=weight)
+    ended = [n for n, c in enumerate(cases) if c.targets.whole[0] >= 0]
+    resolution = LogisticRegression(C=0.3, max_iter=800).fit(
+        np.stack([ending_linear_features(cases[n].clauses, plain[n], prototypes) for n in ended]),
+        [cases[n].targets.whole[0] for n in ended],
+    )
+    return {
+        "prototypes": prototypes.astype(np.float32),
+        "fields": np.stack([c for c, _ in columns], axis=1).astype(np.float16),
+        "fields bias": np.array([b for _, b in columns], np.float32),
+        "outcome": outcome.coef_.T.astype(np.float16),
+        "outcome bias": outcome.intercept_.astype(np.float32),
+        "resolution": resolution.coef_.T.astype(np.float16),
+        "resolution bias": resolution.intercept_.astype(np.float32),
+    }
+
+
+def save(reader: Reader, linear: dict[str, np.ndarray], folder: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    reader.eval()
+    heads = dict(linear)
+    for name, head in (("clause", reader.clause), ("whole", reader.whole)):
+        for place, linear in (("in", head[0]), ("out", head[3])):
+            heads[f"{name} {place}"] = linear.weight.detach().numpy().T.astype(np.float16)
+            heads[f"{name} {place} bias"] = linear.bias.detach().numpy().astype(np.float32)
+    with (folder / "reader.npz").open("wb") as file:
+        np.savez_compressed(file, **heads)
+    with tempfile.TemporaryDirectory() as place:
+        full = Path(place) / "full.onnx"
+        torch.onnx.export(
+            reader.encoder,
+            (torch.zeros(9, 384),),
+            str(full),
+            input_names=["embedded"],
+            output_names=["hidden"],
+            dynamic_axes={"embedded": {0: "tokens"}, "hidden": {0: "tokens"}},
+            opset_version=17,
+            dynamo=False,
         )
-        out[name] = model.coef_.T if len(model.classes_) > 2 else model.coef_[0]
-        out[f"{name} intercept"] = model.intercept_ if len(model.classes_) > 2 else model.intercept_[0]
-    return {name: np.asarray(value, np.float16 if value.ndim else np.float32) for name, value in out.items()}
+        quantize_dynamic(full, folder / "reader.onnx", weight_type=QuantType.QInt8, per_channel=True)
+    for name in ("reader.npz", "reader.onnx"):
+        print(f"{folder / name}: {(folder / name).stat().st_size / 1e6:.2f} MB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", type=Path)
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the weights")
     parser.add_argument("--cache", type=Path, help="file that keeps sentence vectors between runs")
-    parser.add_argument("--parts", default="train,train messages", help="splits to learn from, with commas")
+    parser.add_argument("--epochs", type=int, default=7)
+    parser.add_argument("--all", action="store_true", help="learn from the messages that are kept aside as well")
     options = parser.parse_args()
-    data = load(options.datasets, Cache(options.cache))
-    print({k: len(v) for k, v in data.items()}, flush=True)
-    weights = fit(data, options.parts.split(","))
-    with options.output.open("wb") as file:
-        np.savez_compressed(file, **weights)
-    print(f"{options.output}: {options.output.stat().st_size / 1e3:.0f} kB")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    reader, vectors = Reader().eval(), Cache(options.cache)
+    cases = load(options.datasets, vectors, fold=-1 if options.all else 0)
+    linear = fit_linear(cases, vectors)
+    vectors.save()
+    print(f"{len(cases)} conversations and messages", flush=True)
+    examples = [example(c, reader.encoder) for c in cases]
+    # Single messages teach attempts alone and are many: whole conversations are seen twice an epoch.
+    examples += [e for e in examples if not e.message]
+    train(reader, examples, epochs=options.epochs, batch=3, rate=1.5e-4)
+    save(reader, linear, options.output)
 
 
 if __name__ == "__main__":

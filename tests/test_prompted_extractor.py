@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from memlab.errors import ExtractionError, InputError, ModelError
 from memlab.extraction.chunks import Line, chunks_of, lines_of
-from memlab.extraction.prompted import CATEGORIES, PromptedExtractor
+from memlab.extraction.prompted import PromptedExtractor
 from memlab.extraction.quotes import find_quote, gives_orders
 from memlab.extraction.schema import parse_extraction, response_schema
+from memlab.extraction.triage import OTHER, shipped_categories
 from memlab.models.cassette import Cassette
 from memlab.models.chat import Chat, Reply
 from memlab.models.replies import json_objects
@@ -529,8 +530,9 @@ def test_text_cannot_leave_its_fence_or_pose_as_another_turn():
 
 
 def test_the_schema_that_is_sent_allows_only_the_allowed_categories():
-    schema = response_schema(CATEGORIES)
-    assert schema["$defs"]["IssueReply"]["properties"]["category"]["enum"] == list(CATEGORIES)
+    categories = (*shipped_categories(), OTHER)
+    schema = response_schema(categories)
+    assert schema["$defs"]["IssueReply"]["properties"]["category"]["enum"] == list(categories)
     objects = [schema, *schema["$defs"].values()]
     assert all(o["additionalProperties"] is False and o["required"] == list(o["properties"]) for o in objects)
 

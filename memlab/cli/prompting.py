@@ -17,6 +17,7 @@ from memlab.errors import ExtractionError, InputError
 if TYPE_CHECKING:
     from memlab.curation.curator import Curator
     from memlab.extraction import Extractor
+    from memlab.extraction.categories import Categories
     from memlab.extraction.prompted import PromptedExtractor
     from memlab.models.cassette import Cassette
     from memlab.models.chat import Chat
@@ -35,6 +36,7 @@ MODEL = options(
     click.option("--record", is_flag=True, help="Ask for what the cassette lacks, and record it there."),
     click.option("--max-cost", type=float, help="Do not start, or stop, before calls could cost more."),
     click.option("--prompt", "prompts", multiple=True, help="A prompt by name or .md file, instead of memlab's own."),
+    click.option("--categories", type=PATH, help="Your own IT categories: a TOML file with a few examples of each."),
 )
 
 
@@ -136,24 +138,28 @@ def readers_of(
     record: bool,
     max_cost: float | None,
     prompts: Sequence[str],
+    categories: Path | None = None,
 ) -> Readers:
     """The readers that a call names.
 
     Raises
     ------
     InputError
-        If there is no such reader, a prompt is for another one, or a setting is missing.
+        If there is no such reader, a prompt is for another one, a setting is missing, or the categories can't be read.
     """
+    from memlab.extraction.categories import read_categories
+
     for what, name in (("extractor", extractor), ("curator", curator)):
         if name not in ("offline", "prompted"):
             raise InputError(f"unknown {what} {name!r}; known: offline, prompted")
+    own = read_categories(categories) if categories else None
     asking = [w for w, name in (("extractor", extractor), ("curator", curator)) if name == "prompted"]
     if not asking:
         _refuse(cassette=cassette, record=record, max_cost=max_cost, prompt=prompts)
-        return _offline()
+        return _offline(own)
     if record and cassette is None:
         raise click.UsageError("--record needs --cassette FILE, the file to record in")
-    return _prompted(asking, cassette, record, max_cost, _by_reader(prompts, asking))
+    return _prompted(asking, cassette, record, max_cost, _by_reader(prompts, asking), own)
 
 
 def _refuse(**given: object) -> None:
@@ -164,11 +170,11 @@ def _refuse(**given: object) -> None:
             )
 
 
-def _offline() -> Readers:
+def _offline(categories: Categories | None) -> Readers:
     from memlab.curation.curator import OfflineCurator
     from memlab.extraction import OfflineExtractor
 
-    return Readers(OfflineExtractor(), lambda _: OfflineCurator())
+    return Readers(OfflineExtractor(categories=categories), lambda _: OfflineCurator())
 
 
 def _by_reader(prompts: Sequence[str], asking: Sequence[str]) -> dict[str, str]:
@@ -188,7 +194,12 @@ def _by_reader(prompts: Sequence[str], asking: Sequence[str]) -> dict[str, str]:
 
 
 def _prompted(
-    asking: Sequence[str], path: Path | None, record: bool, max_cost: float | None, prompts: Mapping[str, str]
+    asking: Sequence[str],
+    path: Path | None,
+    record: bool,
+    max_cost: float | None,
+    prompts: Mapping[str, str],
+    categories: Categories | None,
 ) -> Readers:
     from memlab.curation.prompted import PromptedCurator
     from memlab.extraction.prompted import PromptedExtractor
@@ -197,9 +208,10 @@ def _prompted(
     tape = None if path is None else Cassette(_recordable(path) if record else path, "record" if record else "replay")
     replays = tape is not None and not record
     chat = _recorded_model(tape) if tape is not None and replays else _chat(max_cost)
-    prompted, plain = None, _offline()
+    prompted, plain = None, _offline(categories)
     if "extractor" in asking:
-        prompted = PromptedExtractor(chat, prompt=prompts.get("extractor", "extract"), cassette=tape)
+        names = categories.names if categories else None
+        prompted = PromptedExtractor(chat, prompt=prompts.get("extractor", "extract"), cassette=tape, categories=names)
 
     def curator(customer: str) -> Curator:
         if "curator" not in asking:

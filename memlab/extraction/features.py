@@ -1,4 +1,4 @@
-"""What the reader model sees of a clause: its sentence vector, who says it and where, and a few kinds of words."""
+"""What the reader model sees of a clause besides its vector: who says it, where, and a few kinds of words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memlab.extraction.clauses import Clause
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CUES", "ENDING", "WIDTH", "clause_features", "conversation_features"]
+__all__ = ["CUES", "ENDING", "WIDTH", "clause_features", "ending_features", "ending_shares", "turn_shares"]
 
 
 def _cue(pattern: str) -> regex.Pattern[str]:
@@ -22,13 +22,14 @@ def _cue(pattern: str) -> regex.Pattern[str]:
 
 CUES = {
     "success": _cue(
-        "works?|worked|working|fixed|fixes|solved|resolved|helped|did it|did the trick|sorted|all good|gone|back to normal|"
-        "success|fine now|ok now|okay now|came back|is back|perfect|läuft|funktioniert|geht wieder|geht jetzt|geklappt|"
-        "gelöst|marche|fonctionne|résolu|réglé"
+        "works?|worked|working|fixed|fixes|solved|resolved|helped|did it|did the trick|sorted|all good|gone|"
+        "back to normal|success|fine now|ok now|okay now|came back|is back|perfect|läuft|funktioniert|"
+        "geht wieder|geht jetzt|geklappt|gelöst|marche|fonctionne|résolu|réglé"
     ),
     "failure": _cue(
-        "still|no luck|didn['’]?t help|did not help|no change|no difference|same|nope|nothing|neither|none|failed|fails|"
-        "again|no effect|useless|in vain|immer noch|nichts|half nicht|hat nicht geholfen|kein|geht nicht|toujours|rien|pareil"
+        "still|no luck|didn['’]?t help|did not help|no change|no difference|same|nope|nothing|neither|none|failed|"
+        "fails|again|no effect|useless|in vain|immer noch|nichts|half nicht|hat nicht geholfen|kein|geht nicht|"
+        "toujours|rien|pareil"
     ),
     "negation": _cue(r"not|no|never|without|\w+n['’]?t|nicht|kein\w*|pas|sans|jamais|nie"),
     "partial": _cue(
@@ -65,82 +66,59 @@ CUES = {
         "cache|service|firewall|proxy|account|add-?in|config\\w*|queue|intune|admin|portal"
     ),
     "device": _cue(
-        r"laptop|latitude|elitebook|zbook|precision|macbook|mac|dock|headset|printer|phone|monitor|office|site|floor|windows \d+"
+        r"laptop|latitude|elitebook|zbook|precision|macbook|mac|dock|headset|printer|phone|monitor|office|site|floor|"
+        r"windows \d+"
     ),
     "log": _cue(r"(?:status|user|device|error|event|state|result|id)[=:]\S*"),
 }
 
 _PLACES = 12
-CONTEXT = ("same turn", "turn before", "turn after", "next user turn", "last user turn")
-WIDTH = (1 + len(CONTEXT)) * (384 + len(CUES)) + 2 * len(CUES) + _PLACES
+WIDTH = len(CUES) + _PLACES
+ENDING = 7
 
 
-def clause_features(clauses: Sequence[Clause], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Features of a conversation's clauses: each with its neighbours and the turns that may judge it.
-
-    Parameters
-    ----------
-    clauses : sequence of Clause
-        All of a conversation, in order.
-    vectors : array of shape (len(clauses), 384)
-        Their sentence vectors.
+def clause_features(clauses: Sequence[Clause]) -> NDArray[np.float32]:
+    """Which kinds of words each clause holds, and its place.
 
     Returns
     -------
     array of shape (len(clauses), WIDTH), float32
     """
-    if not clauses:
-        return np.zeros((0, WIDTH), np.float32)
-    cues = np.array([[bool(p.search(c.text)) for p in CUES.values()] for c in clauses], np.float32)
-    # Vectors have length 1: a factor of 4 gives their parts about the size of the cues.
-    own = np.concatenate([4 * vectors, cues], axis=1)
+    rows = [
+        [*(float(bool(p.search(c.text))) for p in CUES.values()), *_place(clauses, n)] for n, c in enumerate(clauses)
+    ]
+    return np.array(rows, np.float32).reshape(len(clauses), WIDTH)
+
+
+def turn_shares(clauses: Sequence[Clause]) -> NDArray[np.float32]:
+    """How much each clause counts in the mean of each clause's turn; shape (len(clauses), len(clauses))."""
     turns = np.array([c.turn for c in clauses])
-    mean = {t: own[turns == t].mean(axis=0) for t in sorted(set(turns.tolist()))}
-    user = sorted({c.turn for c in clauses if c.role == "user"})
-    nothing = np.zeros(own.shape[1], np.float32)
-    rows = []
-    for n, c in enumerate(clauses):
-        later = next((t for t in user if t > c.turn), None)
-        around = (
-            mean[c.turn],
-            mean.get(c.turn - 1, nothing),
-            mean.get(c.turn + 1, nothing),
-            mean[later] if later is not None else nothing,
-            mean[user[-1]] if user else nothing,
-        )
-        near = [cues[n - 1] if n else nothing[384:], cues[n + 1] if n + 1 < len(clauses) else nothing[384:]]
-        rows.append(np.concatenate([own[n], *around, *near, _place(clauses, n)]))
-    return np.stack(rows).astype(np.float32)
+    same = (turns[:, None] == turns[None]).astype(np.float32)
+    return np.asarray(same / same.sum(axis=1, keepdims=True), np.float32)
 
 
-def conversation_features(clauses: Sequence[Clause], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What tells how a conversation ended: its last turns, the last words of the user, and who speaks last.
-
-    Returns
-    -------
-    array of shape (ENDING,), float32
-    """
-    cues = np.array([[bool(p.search(c.text)) for p in CUES.values()] for c in clauses], np.float32)
-    own = np.concatenate([4 * vectors, cues], axis=1)
-    turns = sorted({c.turn for c in clauses})
-    user = [t for t in turns if any(c.role == "user" for c in clauses if c.turn == t)]
-    agent = [t for t in turns if t not in user]
-
-    def mean(chosen: Sequence[int]) -> NDArray[np.float32]:
-        found = [own[n] for n, c in enumerate(clauses) if c.turn in chosen]
-        return np.mean(found, axis=0) if found else np.zeros(own.shape[1], np.float32)
-
-    last = clauses[-1]
-    tool = any(c.role == "tool" and c.turn >= last.turn - 3 for c in clauses)
-    state = [last.role == "user", last.role == "agent", last.role == "tool", tool, len(turns) / 10, len(user) / 10]
-    parts = [mean(user[-1:]), mean(user[-2:-1]), mean(agent[-1:]), mean(turns[-1:]), np.array(state, np.float32)]
-    return np.concatenate(parts).astype(np.float32)
+def ending_shares(clauses: Sequence[Clause]) -> NDArray[np.float32]:
+    """The same for the user's last turn, the last turn and the whole conversation; shape (3, len(clauses))."""
+    turns = np.array([c.turn for c in clauses])
+    last_user = max((c.turn for c in clauses if c.role == "user"), default=-1)
+    chosen = np.stack([turns == last_user, turns == turns[-1], turns >= 0]).astype(np.float32)
+    return np.asarray(chosen / np.maximum(1, chosen.sum(axis=1, keepdims=True)), np.float32)
 
 
-ENDING = 4 * (384 + len(CUES)) + 6
+def ending_features(clauses: Sequence[Clause]) -> NDArray[np.float32]:
+    """Who speaks last and how long it went on; shape (ENDING,), float32."""
+    last, user = clauses[-1], [c.turn for c in clauses if c.role == "user"]
+    values = [
+        *(last.role == role for role in ("user", "agent", "tool")),
+        (last.turn + 1) / 10,
+        len(set(user)) / 10,
+        any(c.role == "tool" for c in clauses),
+        (last.turn - user[-1] if user else 9) / 4,
+    ]
+    return np.array(values, np.float32)
 
 
-def _place(clauses: Sequence[Clause], n: int) -> NDArray[np.float32]:
+def _place(clauses: Sequence[Clause], n: int) -> list[float]:
     c = clauses[n]
     turns = clauses[-1].turn + 1
     values = [
@@ -157,4 +135,4 @@ def _place(clauses: Sequence[Clause], n: int) -> NDArray[np.float32]:
         "?" in c.text,
         any(ch.isdigit() for ch in c.text),
     ]
-    return np.array(values, np.float32)
+    return [float(v) for v in values]

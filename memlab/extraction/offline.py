@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from memlab.extraction.clauses import Clause
+from memlab.extraction.categories import Categories
+from memlab.extraction.clauses import Clause, clauses_of
 from memlab.extraction.features import CUES
 from memlab.extraction.phrases import phrase
 from memlab.extraction.reader import KINDS, OUTCOMES, RESOLUTIONS, Reading, read, weights_version
+from memlab.extraction.titles import title
 from memlab.extraction.triage import Triage, triage
 from memlab.models.embeddings import Encoder, default_encoder
 from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
 
-__all__ = ["OfflineExtractor"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-# The least probability of a clause for each field, chosen on the dev split.
-THRESHOLDS = {"symptom": 0.2, "attempt": 0.3, "fact": 0.4, "cause": 0.05, "solved": 0.5, "second": 0.5}
+__all__ = ["OfflineExtractor", "confidences", "proposals_of"]
+
+RULES = 2  # the version of this page
+# The least score of a clause for each field, chosen on the dev split (attempts also on messages kept aside).
+THRESHOLDS = {"symptom": 0.25, "attempt": 0.25, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
+# How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
+NAMED = {"symptom": 0.3, "cause": 0.7, "solution": 0.3}
+WORKED = 0.6  # what a clause gains as the solution if it is an attempt that worked
 MOST_SYMPTOMS = 3
 SAME = 0.8  # two clauses of one field that are closer than this say the same thing
 
@@ -29,15 +40,41 @@ class OfflineExtractor:
     ----------
     encoder : Encoder, optional
         Sentence vectors; by default all-MiniLM-L6-v2, which the model was trained on.
+    categories : Categories, optional
+        A user's own, told from examples, instead of the six that the model was trained on.
     """
 
-    def __init__(self, encoder: Encoder | None = None) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: Encoder | None = None, *, categories: Categories | None = None) -> None:
+        self._encoder, self._categories = encoder, categories
 
     @property
     def name(self) -> str:
         """Changes with the rules and with the weights, so that other proposals are never taken for these."""
-        return f"offline-1-{weights_version()}"
+        own = f"-{self._categories.version}" if self._categories else ""
+        return f"offline-{RULES}-{weights_version()}{own}"
+
+    def ahead(self, conversations: Sequence[Conversation], encoder: Encoder) -> OfflineExtractor:
+        """The same extractor over another encoder, which is asked for the clauses of all these conversations at once.
+
+        One conversation has too few clauses to fill an encoder's batches; the encoder should remember what it encoded.
+        """
+        other = OfflineExtractor(encoder, categories=self._categories)
+        worth = [c for c in conversations if not other._idle(c, other._triage(c))]
+        encoder.encode([clause.text for c in worth for clause in clauses_of(c)])
+        return other
+
+    def _triage(self, conversation: Conversation) -> Triage:
+        return triage(conversation, self.encoder, categories=self._categories)
+
+    @staticmethod
+    def _idle(conversation: Conversation, verdict: Triage) -> bool:
+        """Whether there is nothing to learn from it: of low value, or told by memory itself."""
+        return verdict.low_value or bool(conversation.metadata.get("derived_from"))
+
+    @property
+    def encoder(self) -> Encoder:
+        """Who makes the sentence vectors."""
+        return self._encoder or default_encoder()
 
     def extract(self, conversation: Conversation) -> Sequence[Proposal]:
         """One proposal an issue; a single empty one, marked, if there is nothing to learn.
@@ -47,11 +84,10 @@ class OfflineExtractor:
         ModelError
             If a model can't be loaded or run.
         """
-        encoder = self._encoder or default_encoder()
-        verdict = triage(conversation, encoder)
-        if verdict.low_value or conversation.metadata.get("derived_from"):
+        verdict = self._triage(conversation)
+        if self._idle(conversation, verdict):
             return [Proposal(conversation.id, 0, verdict.category, low_value=True, resolution="abandoned")]
-        return proposals_of(conversation, read(conversation, encoder), verdict)
+        return proposals_of(conversation, read(conversation, self.encoder), verdict)
 
 
 def proposals_of(conversation: Conversation, reading: Reading, verdict: Triage) -> list[Proposal]:
@@ -62,46 +98,93 @@ def proposals_of(conversation: Conversation, reading: Reading, verdict: Triage) 
     # A second issue needs a symptom of its own, and something that was found or done about it.
     own = any(reading.fields["symptom"][n] >= THRESHOLDS["symptom"] for n in second)
     done = any(reading.fields["attempt"][n] >= THRESHOLDS["attempt"] for n in second)
-    groups = (
-        [everything[~later].tolist(), second.tolist()] if own and done and not later.all() else [everything.tolist()]
-    )
-    return [_proposal(conversation, group, n, reading, verdict) for n, group in enumerate(groups)]
+    groups = [everything[~later], second] if own and done and not later.all() else [everything]
+    return [_Issue(conversation, group.tolist(), reading, verdict).proposal(n) for n, group in enumerate(groups)]
 
 
-def _proposal(
-    conversation: Conversation, group: Sequence[int], case: int, reading: Reading, verdict: Triage
-) -> Proposal:
-    def mentions(field: str, most: int) -> tuple[Mention, ...]:
+@dataclass(frozen=True, slots=True)
+class _Issue:
+    """The clauses of one issue, to be made into a proposal."""
+
+    conversation: Conversation
+    group: Sequence[int]
+    reading: Reading
+    verdict: Triage
+
+    def proposal(self, case: int) -> Proposal:
+        reading = self.reading
+        found = self._titled("solution") if reading.solved >= THRESHOLDS["solved"] else None
+        kind = max(KINDS, key=lambda k: reading.kind[k])
+        return Proposal(
+            conversation=self.conversation.id,
+            case=case,
+            category=self.verdict.category,
+            symptoms=self._phrased("symptom", MOST_SYMPTOMS),
+            root_cause=self._titled("cause"),
+            attempts=self._attempts(),
+            solution=Solution(found.text, found.turn, found.quote, kind) if found else None,
+            resolution=_resolution(reading),
+            facts=self._phrased("fact", 8),
+        )
+
+    def _titled(self, field: str) -> Mention | None:
+        """The field's title with the clause that says it best, if one is likely enough."""
+        p = _scores(self.reading, field)
+        best = max(self.group, key=lambda n: (p[n], n), default=None)
+        if best is None or p[best] < THRESHOLDS.get(field, 0.0):
+            return None
+        clauses = [self.reading.clauses[n] for n in self.group]
+        logits = np.log(np.clip(p[self.group], 1e-4, None)).tolist()
+        clause = self.reading.clauses[best]
+        return Mention(title(self.conversation, clauses, logits, self.verdict.category), clause.turn, clause.text)
+
+    def _phrased(self, field: str, most: int) -> tuple[Mention, ...]:
+        """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
+        p, vectors = _scores(self.reading, field), self.reading.vectors
+        taken: list[int] = []
+        for n in sorted((n for n in self.group if p[n] >= THRESHOLDS[field]), key=lambda n: (-p[n], n)):
+            if len(taken) < most and all(vectors[n] @ vectors[m] < SAME for m in taken):
+                taken.append(n)
         found: dict[str, Mention] = {}
-        for n in _chosen(reading, group, field, most):
-            c = reading.clauses[n]
-            text = phrase(conversation, c, field, verdict.category)
-            found.setdefault(text.casefold(), Mention(text, c.turn, c.text))
+        for n in sorted(taken):
+            clause = self.reading.clauses[n]
+            text = phrase(self.conversation, clause, field, self.verdict.category)
+            found.setdefault(text.casefold(), Mention(text, clause.turn, clause.text))
         return tuple(found.values())
 
-    attempts = _attempts(conversation, group, reading)
-    resolution = _resolution(reading)
-    cause, best = _best(reading, group, "cause"), _best(reading, group, "solution")
-    solution = None
-    if best is not None and reading.solved >= THRESHOLDS["solved"]:
-        c = reading.clauses[best]
-        kind = max(KINDS, key=lambda k: reading.kind[k])
-        solution = Solution(phrase(conversation, c, "solution", verdict.category), c.turn, c.text, kind)
-    root = None
-    if cause is not None and reading.fields["cause"][cause] >= THRESHOLDS["cause"]:
-        c = reading.clauses[cause]
-        root = Mention(phrase(conversation, c, "cause", verdict.category), c.turn, c.text)
-    return Proposal(
-        conversation=conversation.id,
-        case=case,
-        category=verdict.category,
-        symptoms=mentions("symptom", MOST_SYMPTOMS),
-        root_cause=root,
-        attempts=attempts,
-        solution=solution,
-        resolution=resolution,
-        facts=mentions("fact", 8),
-    )
+    def _attempts(self) -> tuple[Attempt, ...]:
+        p, out = _scores(self.reading, "attempt"), []
+        for n in self.group:
+            if p[n] >= THRESHOLDS["attempt"]:
+                clause: Clause = self.reading.clauses[n]
+                outcome = OUTCOMES[int(self.reading.outcomes[n].argmax())]
+                action = phrase(self.conversation, clause, "attempt", None)
+                by: Literal["user", "agent"] = "user" if clause.role == "user" else "agent"
+                out.append(Attempt(action, outcome, by, clause.turn, clause.text))
+        return tuple(out)
+
+
+def _scores(reading: Reading, field: str) -> NDArray[np.float64]:
+    """How well each clause states the field; a probability but for solutions, which may gain more."""
+    share = NAMED.get(field, 0.0)
+    p = (1 - share) * reading.fields[field]
+    if share:
+        p = p + share * reading.named[field]
+    if field == "solution":
+        p = p + WORKED * reading.fields["attempt"] * reading.outcomes[:, OUTCOMES.index("worked")]
+    return np.asarray(np.round(p, 4), np.float64)
+
+
+def confidences(reading: Reading, verdict: Triage) -> dict[str, float]:
+    """How sure the reader is of what it says of a conversation, in [0, 1], by the fields that it is asked once."""
+    cause = _scores(reading, "cause")
+    return {
+        "category": verdict.probability,
+        "low_value": max(verdict.low_value_probability, 1 - verdict.low_value_probability),
+        "resolution": max(reading.resolution.values()),
+        "root_cause": float(cause.max()) if len(cause) else 0.0,
+        "solution": reading.solved,
+    }
 
 
 def _resolution(reading: Reading) -> Resolution:
@@ -114,29 +197,3 @@ def _resolution(reading: Reading) -> Resolution:
 
     heard = any(confirms(c) for c in reading.clauses)
     return max((r for r in RESOLUTIONS if heard or r != "confirmed"), key=lambda r: reading.resolution[r])
-
-
-def _chosen(reading: Reading, group: Sequence[int], field: str, most: int) -> list[int]:
-    """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
-    p = reading.fields[field]
-    taken: list[int] = []
-    for n in sorted((n for n in group if p[n] >= THRESHOLDS[field]), key=lambda n: (-float(p[n].round(4)), n)):
-        if len(taken) < most and all(reading.vectors[n] @ reading.vectors[m] < SAME for m in taken):
-            taken.append(n)
-    return sorted(taken)
-
-
-def _best(reading: Reading, group: Sequence[int], field: str) -> int | None:
-    p = reading.fields[field]
-    return max(group, key=lambda n: (float(p[n].round(4)), n), default=None)
-
-
-def _attempts(conversation: Conversation, group: Sequence[int], reading: Reading) -> tuple[Attempt, ...]:
-    p, out = reading.fields["attempt"], []
-    for n in group:
-        if p[n] >= THRESHOLDS["attempt"]:
-            clause: Clause = reading.clauses[n]
-            outcome = OUTCOMES[int(reading.outcomes[n].argmax())]
-            action = phrase(conversation, clause, "attempt", None)
-            out.append(Attempt(action, outcome, "user" if clause.role == "user" else "agent", clause.turn, clause.text))
-    return tuple(out)

@@ -7,7 +7,7 @@ import re
 from memlab.extraction.clauses import Clause
 from memlab.records import Conversation
 
-__all__ = ["phrase"]
+__all__ = ["headline", "phrase", "tidy", "with_product"]
 
 MOST_WORDS = 20
 _FILLER = re.compile(
@@ -34,29 +34,32 @@ def phrase(conversation: Conversation, clause: Clause, field: str, category: str
     All but attempts and facts take the whole sentence if that is short, for half of it is often "because of that", and
     start with the product: measured on train and dev, both bring a phrase nearer to what people write.
     """
-    text = _trim(clause.text)
+    text = tidy(clause.text)
     if field in ("symptom", "cause", "solution"):
-        whole = _trim(conversation.turns[clause.turn].text[clause.sentence[0] : clause.sentence[1]])
+        whole = tidy(conversation.turns[clause.turn].text[clause.sentence[0] : clause.sentence[1]])
         text = whole if len(whole.split()) <= MOST_WORDS else text
     if field in ("symptom", "cause"):
-        text = _headline(text)
+        text = headline(text)
     elif field in ("attempt", "solution"):
         text = _FILLER.sub("", text) or text
     text = " ".join(text.split()[:MOST_WORDS]) or clause.text
+    return with_product(text, category) if field in ("symptom", "cause", "solution") else text
+
+
+def with_product(text: str, category: str | None) -> str:
+    """The text with its category in front, unless it names it."""
     product = (category or "").replace("-", " ")
-    if (
-        field in ("symptom", "cause", "solution")
-        and category not in (None, "other")
-        and product.casefold() not in text.casefold()
-    ):
-        text = f"{product}: {text}"
-    return text
+    if category in (None, "other") or product.casefold() in text.casefold():
+        return text
+    return f"{product}: {text}"
 
 
-def _headline(text: str) -> str:
+def headline(text: str) -> str:
+    """Without fillers, articles, persons, and names of devices, addresses and times; never empty."""
     words = _NAMES.sub("", text).split()
     return " ".join(w for w in words if not _SOFT.fullmatch(w.strip(".,;:!?()\"'"))) or text
 
 
-def _trim(text: str) -> str:
+def tidy(text: str) -> str:
+    """On one line, without punctuation at its ends."""
     return re.sub(r"\s+", " ", text).strip(" \t\n,.;:-–—!?\"'()*>")

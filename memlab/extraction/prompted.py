@@ -17,6 +17,7 @@ from memlab.errors import ExtractionError, InputError, ModelError
 from memlab.extraction.chunks import Chunk, chunks_of, lines_of, user_speaks
 from memlab.extraction.merging import described, merged, settled
 from memlab.extraction.schema import SCHEMA_NAME, parse_extraction, response_schema, unusable
+from memlab.extraction.triage import shipped_categories
 from memlab.extraction.verifying import OTHER, Verifier
 from memlab.models.asking import Asker, Question
 from memlab.models.cassette import Cassette
@@ -25,9 +26,8 @@ from memlab.models.prompts import fence
 from memlab.models.usage import Estimate, estimate_tokens
 from memlab.records import Conversation, Proposal, content_hash
 
-__all__ = ["CATEGORIES", "ExtractionReport", "PromptedExtractor"]
+__all__ = ["ExtractionReport", "PromptedExtractor"]
 
-CATEGORIES = ("onedrive", "outlook", "printing", "teams", "vpn", "windows-performance", OTHER)
 COMMAND = "memlab extract CONVERSATIONS -o PROPOSALS --extractor prompted"
 TOKENS_OUT = 500  # expected of a reply, where no recorded ones tell
 
@@ -93,11 +93,11 @@ class PromptedExtractor:
         prompt: str | Path = "extract",
         cassette: Cassette | None = None,
         window_tokens: int = 6000,
-        categories: Sequence[str] = CATEGORIES,
+        categories: Sequence[str] | None = None,
     ) -> None:
         if window_tokens < 64:
             raise InputError(f"window_tokens must be at least 64, not {window_tokens}")
-        self._categories = tuple(dict.fromkeys([*categories, OTHER]))
+        self._categories = tuple(dict.fromkeys([*(categories or shipped_categories()), OTHER]))
         schema = response_schema(self._categories)
         self._asker = Asker(
             chat, cassette, prompt=prompt, schema=schema, schema_name=SCHEMA_NAME, command=COMMAND

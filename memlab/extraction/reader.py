@@ -1,7 +1,9 @@
-"""The reader model: one pass over the clauses of a conversation says what each is for. Weights ship with the package.
+"""The reader model: one pass over a conversation says what each clause is for. Weights ship with the package.
 
-Linear models over frozen sentence vectors, cues and places of a clause and of the turns around it
-(scripts/train_reader.py): small enough to look into, and the same on every machine.
+Two halves that err differently, and are averaged. A MiniLM whose last layers were tuned on the train split reads the
+conversation as a whole (`windows`); two small heads over its clause vectors, kinds of words and places (`features`) say
+what each clause is for and how the conversation ended. Beside it, linear models read plain sentence vectors and the
+verdicts around a clause (`verdicts`). Trained by scripts/train_reader.py.
 """
 
 from __future__ import annotations
@@ -16,16 +18,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memlab.extraction.clauses import Clause, clauses_of
-from memlab.extraction.features import clause_features, conversation_features
+from memlab.extraction.features import clause_features, ending_features, ending_shares, turn_shares
+from memlab.extraction.verdicts import ending_linear_features, linear_features, verdict_features
+from memlab.extraction.windows import contextual_vectors, model_bytes
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation, Outcome, Resolution, SolutionKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "KINDS", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
+__all__ = ["FIELDS", "KINDS", "LINEAR", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
 
 FIELDS = ("symptom", "cause", "solution", "attempt", "fact", "second")
+NAMED = ("symptom", "cause", "solution", "attempt")
+LINEAR = ("symptom", "cause", "attempt")  # a linear model for solutions makes them worse on the dev split
 OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
 RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
 KINDS: tuple[SolutionKind, ...] = ("fix", "workaround")
@@ -40,17 +46,20 @@ class Reading:
     clauses : tuple of Clause
     fields : dict of field to array of shape (clauses,)
         Probability that the clause states this (`second`: that it belongs to the conversation's second issue).
+    named : dict of field to array of shape (clauses,)
+        Probability that the phrase made of the clause means the same as what people would write for the field.
     outcomes : array of shape (clauses, 4)
         Probability of each outcome, should the clause be an attempt.
     solved : float
         Probability that something solved the problem.
     resolution, kind : dict of name to probability
     vectors : array of shape (clauses, 384)
-        The clauses' sentence vectors.
+        The clauses' plain sentence vectors.
     """
 
     clauses: tuple[Clause, ...]
     fields: dict[str, NDArray[np.float64]]
+    named: dict[str, NDArray[np.float64]]
     outcomes: NDArray[np.float64]
     solved: float
     resolution: dict[Resolution, float]
@@ -65,7 +74,7 @@ def _file() -> bytes:
 @cache
 def weights_version() -> str:
     """Eight hex digits of the weights' hash: another model makes other proposals."""
-    return hashlib.sha256(_file()).hexdigest()[:8]
+    return hashlib.sha256(_file() + model_bytes()).hexdigest()[:8]
 
 
 @cache
@@ -80,41 +89,65 @@ def read(conversation: Conversation, encoder: Encoder) -> Reading:
     Raises
     ------
     ModelError
-        If the encoder can't be loaded or run.
+        If the model can't be loaded or run.
     """
     clauses = clauses_of(conversation)
-    vectors = encoder.encode([c.text for c in clauses])
-    x = clause_features(clauses, vectors)
-    ending = conversation_features(clauses, vectors) if clauses else None
-    whole = {name: _linear(name, ending) for name in ("resolution", "kind", "has_solution")} if clauses else None
+    if not clauses:
+        nothing: NDArray[np.float64] = np.zeros(0)
+        none = dict.fromkeys(FIELDS, nothing)
+        even = dict.fromkeys(RESOLUTIONS, 0.25)
+        vectors = np.zeros((0, 384), np.float32)
+        return Reading((), none, dict.fromkeys(NAMED, nothing), np.zeros((0, 4)), 0.0, even, {"fix": 1.0}, vectors)
+    tuned, plain = contextual_vectors(clauses), encoder.encode([c.text for c in clauses])
+    logits, whole = _tuned(clauses, tuned)
+    prototypes = _weights()["prototypes"]
+    verdicts = verdict_features(clauses, plain, prototypes)
+    fields = logits[:, : len(FIELDS)].copy()
+    averaged = [FIELDS.index(f) for f in LINEAR]
+    fields[:, averaged] = (fields[:, averaged] + _linear("fields", linear_features(clauses, plain, verdicts))) / 2
+    outcomes = _softmax(logits[:, len(FIELDS) + len(NAMED) :]) + _softmax(_linear("outcome", verdicts))
+    ends = _softmax(whole[:4]) + _softmax(_linear("resolution", ending_linear_features(clauses, plain, prototypes)))
+    p, named = _sigmoid(fields), _sigmoid(logits[:, len(FIELDS) :])
+    kind, _, solved = _sigmoid(whole[4:7]).tolist()
     return Reading(
         clauses=tuple(clauses),
-        fields={f: _sigmoid(_linear(f, x)) for f in FIELDS},
-        outcomes=_softmax(_linear("outcome", x)),
-        solved=float(_sigmoid(whole["has_solution"])) if whole else 0.0,
-        resolution=_named(RESOLUTIONS, whole["resolution"]) if whole else dict.fromkeys(RESOLUTIONS, 0.25),
-        kind=_named(KINDS, whole["kind"]) if whole else dict.fromkeys(KINDS, 0.5),
-        vectors=vectors,
+        fields={f: p[:, k] for k, f in enumerate(FIELDS)},
+        named={f: named[:, k] for k, f in enumerate(NAMED)},
+        outcomes=outcomes / 2,
+        solved=solved,
+        resolution=dict(zip(RESOLUTIONS, (ends / 2).tolist(), strict=True)),
+        kind={"fix": 1 - kind, "workaround": kind},
+        vectors=plain,
     )
 
 
-def _linear(name: str, x: Any) -> Any:
-    """Logits, rounded to 4 digits so that machines agree: a vector for two classes, a column a class for more."""
+def _tuned(clauses: list[Clause], vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logits of the heads over the tuned encoder: of each clause, and of the conversation."""
+    x = np.concatenate([vectors, turn_shares(clauses) @ vectors, clause_features(clauses)], axis=1)
+    ending = np.concatenate([(ending_shares(clauses) @ vectors).ravel(), ending_features(clauses)])
+    return _head("clause", x), _head("whole", ending[None])[0]
+
+
+def _linear(name: str, x: Any) -> NDArray[np.float64]:
+    """Logits of linear models, rounded to 4 digits so that machines agree."""
     w = _weights()
-    return np.round(np.asarray(x @ w[name] + w[f"{name} intercept"], np.float64), 4)
+    return np.asarray(np.round(x @ w[name] + w[f"{name} bias"], 4), np.float64)
 
 
-def _named(names: tuple[Any, ...], logits: Any) -> dict[Any, float]:
-    if len(names) == 2:
-        p = float(_sigmoid(logits))
-        return {names[0]: 1 - p, names[1]: p}
-    return dict(zip(names, _softmax(logits).tolist(), strict=True))
+def _head(name: str, x: Any) -> NDArray[np.float64]:
+    """Logits of a head with one hidden layer, rounded to 4 digits so that machines agree."""
+    from scipy.special import erf
+
+    w = _weights()
+    hidden = x @ w[f"{name} in"] + w[f"{name} in bias"]
+    hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
+    return np.asarray(np.round(hidden @ w[f"{name} out"] + w[f"{name} out bias"], 4), np.float64)
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-x)))
+    return np.asarray(1 / (1 + np.exp(-x)), np.float64)
 
 
 def _softmax(x: NDArray[np.float64]) -> NDArray[np.float64]:
     e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True), np.float64)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memlab.corpus.quoting import cut_quoted
+from memlab.extraction.categories import Categories
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Triage", "opening", "own_words", "triage", "triage_features"]
+__all__ = ["OTHER", "Triage", "opening", "own_words", "shipped_categories", "triage", "triage_features"]
 
 OTHER = "other"
 LONG = 60  # words of the user from which a conversation of a known category is taken to hold something, unread
@@ -83,7 +84,9 @@ def _weights() -> dict[str, Any]:
         return {name: arrays[name] for name in arrays.files}
 
 
-def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float = 0.45) -> Triage:
+def triage(
+    conversation: Conversation, encoder: Encoder, *, categories: Categories | None = None, unsure_below: float = 0.45
+) -> Triage:
     """Classify a conversation.
 
     Parameters
@@ -92,6 +95,8 @@ def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float 
         A category that it already names is kept, with probability 1.
     encoder : Encoder
         all-MiniLM-L6-v2, which the shipped weights were trained on.
+    categories : Categories, optional
+        A user's own, told from examples; by default the six of the shipped weights.
     unsure_below : float
         Below this probability the category is ``"other"``.
 
@@ -106,14 +111,26 @@ def triage(conversation: Conversation, encoder: Encoder, *, unsure_below: float 
     if conversation.category is not None and _user_words(conversation) > LONG:
         return Triage(conversation.category, 1.0, False, 0.0)
     w, x = _weights(), triage_features(conversation, encoder)
+    low = float(1 / (1 + np.exp(-(w["low_w"] @ x + w["low_b"]))))
+    if conversation.category is not None:
+        name, probability = conversation.category, 1.0
+    elif categories is not None:
+        name, probability = categories.classify(opening(conversation), encoder)
+    else:
+        name, probability = _shipped(x)
+    sure = conversation.category is not None or probability >= unsure_below
+    return Triage(name if sure else OTHER, probability, low >= 0.5, round(low, 4))
+
+
+def shipped_categories() -> tuple[str, ...]:
+    """The names that the shipped weights know, sorted."""
+    return tuple(sorted(str(name) for name in _weights()["names"]))
+
+
+def _shipped(x: NDArray[np.float32]) -> tuple[str, float]:
+    w = _weights()
     scores = w["category_w"] @ x[:1152] + w["category_b"]
     p = np.exp(scores - scores.max())
     p /= p.sum()
     best = int(p.argmax())
-    low = float(1 / (1 + np.exp(-(w["low_w"] @ x + w["low_b"]))))
-    name, probability = str(w["names"][best]), round(float(p[best]), 4)
-    if conversation.category is not None:
-        name, probability = conversation.category, 1.0
-    elif probability < unsure_below:
-        name = OTHER
-    return Triage(name, probability, low >= 0.5, round(low, 4))
+    return str(w["names"][best]), round(float(p[best]), 4)

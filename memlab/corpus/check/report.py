@@ -9,6 +9,7 @@ from typing import Any
 from memlab.corpus.check.agreement import Agreement
 from memlab.corpus.check.repeats import Repeat
 from memlab.corpus.check.splits import Leak
+from memlab.corpus.redaction.measure import Figures
 
 __all__ = ["CheckReport"]
 
@@ -35,6 +36,8 @@ class CheckReport:
         Queries by the share of their content words that their symptoms hold, in all and by kind.
     agreement, agreement_with_authors : tuple of Agreement
         Between the blind annotators, and with the labels as one more opinion.
+    redaction : dict
+        How well the redaction finds what is marked in `redaction/messages.jsonl`, by type.
     """
 
     problems: tuple[str, ...] = ()
@@ -46,6 +49,7 @@ class CheckReport:
     overlap: dict[str, dict[str, float]] = field(default_factory=dict)
     agreement: tuple[Agreement, ...] = ()
     agreement_with_authors: tuple[Agreement, ...] = ()
+    redaction: dict[str, Figures] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -65,6 +69,7 @@ class CheckReport:
             "overlap": self.overlap,
             "agreement": [a.to_json() for a in self.agreement],
             "agreement_with_authors": [a.to_json() for a in self.agreement_with_authors],
+            "redaction": {name: figures.to_json() for name, figures in self.redaction.items()},
         }
 
     def to_text(self) -> str:
@@ -91,6 +96,13 @@ def _lines(report: CheckReport) -> Iterator[str]:
             for a in found:
                 alpha = "—" if a.alpha is None else f"{a.alpha:.3f}"
                 yield f"  {a.field:<16} {a.units:>5} {a.equal:>6.3f} {alpha:>6}"
+    if report.redaction:
+        yield "\nREDACTION (of marked spans; the rules were tuned on these messages, see redaction/README.md)"
+        yield f"  {'type':<8} {'marked':>6} {'found':>6} {'precision':>9} {'recall':>6} {'hidden':>6}"
+        for name, f in report.redaction.items():
+            rates = (f.precision, f.recall, f.covered / f.gold if f.gold else None)
+            cells = ["—" if v is None else f"{v:.3f}" for v in rates]
+            yield f"  {name:<8} {f.gold:>6} {f.found:>6} {cells[0]:>9} {cells[1]:>6} {cells[2]:>6}"
     yield from _findings(report)
 
 

@@ -16,6 +16,7 @@ from memlab.corpus.check.report import CheckReport
 from memlab.corpus.check.schema import PHENOMENA, label_problems, message_problems, query_problems
 from memlab.corpus.check.splits import leaks
 from memlab.corpus.reading import Skipped, read_conversations, read_jsonl_objects
+from memlab.corpus.redaction.measure import measure
 from memlab.errors import InputError
 from memlab.records import Conversation
 
@@ -83,6 +84,7 @@ def check_corpus(folder: str | Path) -> CheckReport:
         overlap=_overlaps(data),
         agreement=_agreement(annotators),
         agreement_with_authors=_agreement([*annotators, labelled], among=annotators),
+        redaction=measure(marked) if (marked := root / "redaction" / "messages.jsonl").is_file() else {},
     )
 
 
