@@ -12,9 +12,9 @@ from math import fsum, log1p
 from memlab.errors import InputError
 from memlab.records import Evidence
 
-__all__ = ["DEFAULT", "WeightRule", "age_factor", "credit", "success_rate", "vote_order", "weight"]
+__all__ = ["DAY", "DEFAULT", "WeightRule", "age_factor", "credit", "success_rate", "vote_order", "weight"]
 
-DAY = 86400.0
+DAY = 86400.0  # seconds
 _RANK = {"failed": 0, "claimed": 1, "inferred": 2, "confirmed": 3}
 
 
@@ -125,7 +125,7 @@ def weight(evidence: Iterable[Evidence], at: datetime, rule: WeightRule = DEFAUL
 
 @lru_cache(maxsize=4096)
 def success_rate(worked: int, failed: int, *, level: float = 0.95) -> tuple[float, float, float]:
-    """How often a solution works: posterior mean and equal-tailed interval under a Beta(1, 1) prior.
+    """How often a solution works: posterior mean and equal-tailed interval, Beta–Binomial with a Beta(1, 1) prior.
 
     Parameters
     ----------
@@ -141,7 +141,8 @@ def success_rate(worked: int, failed: int, *, level: float = 0.95) -> tuple[floa
 
     References
     ----------
-    Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion, doi:10.1214/ss/1009213286.
+    Gelman et al. (2013), Bayesian data analysis, 3rd edition, section 2.4, doi:10.1201/b16018 (the Beta–Binomial
+    model). Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion, doi:10.1214/ss/1009213286.
 
     >>> [round(x, 2) for x in success_rate(3, 0)]
     [0.8, 0.4, 0.99]

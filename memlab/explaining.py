@@ -8,6 +8,7 @@ from typing import Any
 
 from memlab.bank import Bank
 from memlab.curation.keys import normal_key
+from memlab.decay import DAY, age_factor, credit
 from memlab.errors import InputError
 from memlab.graph import Entry, SkillGraph
 
@@ -18,6 +19,9 @@ def why(
     bank: Bank, entry: str, *, category: str | None = None, at: datetime | str | None = None
 ) -> list[dict[str, Any]]:
     """Everything that an entry rests on: its wordings, evidence, quotes, links, operations and people's decisions.
+
+    Each piece of evidence comes with its credit (what it says before ageing) and the share of it that is left, each
+    link from a cause to a solution with its success rate and interval (see `decay.success_rate`).
 
     Parameters
     ----------
@@ -65,12 +69,15 @@ def _explain(bank: Bank, graph: SkillGraph, entry: Entry) -> dict[str, Any]:
         "title": entry.title,
         "aliases": entry.aliases,
         "weight": graph.weight(entry.id),
+        "half_life_days": graph.rule.half_life_days,
         "evidence": [
             {
                 "conversation": c,
                 "at": e.at.isoformat(),
                 "verification": e.verification,
                 "workaround": e.workaround,
+                "credit": credit(e, graph.rule),
+                "left": age_factor((graph.at - e.at).total_seconds() / DAY, graph.rule),
                 "quotes": [
                     {"turn": turn, "quote": quote}
                     for (who, _), (_, turn, quote) in sorted(entry.wordings.items())
@@ -80,12 +87,8 @@ def _explain(bank: Bank, graph: SkillGraph, entry: Entry) -> dict[str, Any]:
             for c, e in sorted(entry.evidence.items(), key=lambda item: (item[1].at, item[0]))
         ],
         "links": [
-            {"from": a.title, "to": entry.title, "weight": w, "conversations": sorted(graph.edges[a.id, entry.id])}
-            for a, w in graph.sources(entry.id)
-        ]
-        + [
-            {"from": entry.title, "to": b.title, "weight": w, "conversations": sorted(graph.edges[entry.id, b.id])}
-            for b, w in graph.targets(entry.id)
+            *(_link(graph, a, entry, w) for a, w in graph.sources(entry.id)),
+            *(_link(graph, entry, b, w) for b, w in graph.targets(entry.id)),
         ],
         "operations": [
             {
@@ -104,3 +107,14 @@ def _explain(bank: Bank, graph: SkillGraph, entry: Entry) -> dict[str, Any]:
             if d.kind == entry.kind and {normal_key(d.a), normal_key(d.b)} & keys
         ],
     }
+
+
+def _link(graph: SkillGraph, a: Entry, b: Entry, weight: float) -> dict[str, Any]:
+    """One link; from a cause to a solution with how often it worked, and the interval around that."""
+    votes = graph.edges[a.id, b.id]
+    link: dict[str, Any] = {"from": a.title, "to": b.title, "weight": weight, "conversations": sorted(votes)}
+    if a.kind == "cause":
+        mean, low, high = graph.rate(a.id, b.id)
+        failed = sum(e.verification == "failed" for e in votes.values())
+        link["rate"] = {"mean": mean, "low": low, "high": high, "worked": len(votes) - failed, "failed": failed}
+    return link

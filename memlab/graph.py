@@ -6,7 +6,7 @@ Every entry and edge holds the conversations that support it; weights are comput
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -267,7 +267,17 @@ class SkillGraph:
         entries : int
             The most entries of all three columns, ≥ 0.
         """
-        out, left_out = self.view(), _spared(self, len(self.entries) - entries)
+        return self.without(self.weakest(len(self.entries) - entries))
+
+    def weakest(self, many: int) -> set[str]:
+        """Ids of up to so many entries, the weakest first, that `limited` would leave out."""
+        return _spared(self, many)
+
+    def without(self, ids: Collection[str]) -> SkillGraph:
+        """A copy without these entries and their edges; the graph itself if there are none to leave out."""
+        if not ids:
+            return self
+        out, left_out = self.view(), set(ids)
         out.entries = {i: e for i, e in out.entries.items() if i not in left_out}
         out.edges = {e: v for e, v in out.edges.items() if not left_out.intersection(e)}
         return out

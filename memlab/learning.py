@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from memlab.curation.keys import normal_key
 from memlab.curation.resolving import wordings_of
 from memlab.errors import ExtractionError
 from memlab.extraction import Extractor, OfflineExtractor
-from memlab.models.embeddings import Encoder, default_encoder
+from memlab.models.embeddings import Encoder, OnnxMiniLM, Remembering, default_encoder
 from memlab.records import Conversation, Proposal, valid_customer
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def learn(
     encoder: Encoder | None = None,
     processes: int = 1,
     batch: int = BATCH,
+    curate: bool = True,
     progress: Callable[[int], None] = lambda _: None,
 ) -> LearnReport:
     """Learn conversations into a customer's bank; those of other customers are passed by and counted.
@@ -111,6 +113,9 @@ def learn(
         Reader processes; the result is the same for any number.
     batch : int
         Conversations stored at a time; the result is the same for any number.
+    curate : bool
+        False stores and leaves curation to later: `memlab.bank.replay` does it at the next reading or learning. What
+        an updated conversation no longer says stays in the file until then and a `vacuum`.
     progress : callable
         Called with the number of conversations read.
 
@@ -143,8 +148,8 @@ def learn(
                     _put(bank, r, extractor.name, vectors, encoder)
         done += len(read)
         progress(done)
-    replayed = replay(bank, curator or OfflineCurator())
-    if gone:
+    replayed = replay(bank, curator or OfflineCurator()) if curate else Replayed()
+    if gone and curate:
         bank.vacuum()
     operations = {op: n for op, n in sorted(replayed.operations.items()) if n}
     return LearnReport(**counts, skipped=tuple(skipped), operations=operations)
@@ -233,7 +238,7 @@ def _fresh(
             continue
         c = Conversation.from_json(raw.to_json())  # clean text and checked times, whoever made the record
         counts["unchanged"] += c.id in latest
-        latest[c.id] = max(latest.get(c.id, c), c, key=_length)
+        latest[c.id] = max(latest[c.id], c, key=_length) if c.id in latest else c
     known = bank.versions(latest)
     fresh = [c for c in latest.values() if known.get(c.id) != (c.version, extractor)]
     counts["unchanged"] += len(latest) - len(fresh)
@@ -262,10 +267,24 @@ def _read_all(
         yield from _read_in_processes(batches, extractor, encoder, processes)
         return
     for part in batches:
-        read = [_read(c, extractor) for c in part]
-        wanted = sorted({text for r in read for text in r.texts})
-        known = bank.known_texts(wanted)
-        yield read, _encoded([text for text in wanted if text not in known], encoder)
+        yield _read_batch(part, extractor, encoder, bank)
+
+
+def _read_batch(
+    conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder, bank: Bank | None = None
+) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
+    """Conversations as they were read, and the vectors of their texts (but for those that the bank has).
+
+    The offline extractor asks for the vectors of one conversation's clauses at a time, which are too few to fill the
+    encoder's batches: those of all conversations are made ahead. Nothing is encoded twice.
+    """
+    ahead = Remembering(encoder)
+    if type(extractor) is OfflineExtractor and extractor.encoder.name == encoder.name:
+        extractor = extractor.ahead(conversations, ahead)
+    read = [_read(c, extractor) for c in conversations]
+    wanted = sorted({text for r in read for text in r.texts})
+    known = bank.known_texts(wanted) if bank else set()
+    return read, _encoded([text for text in wanted if text not in known], ahead)
 
 
 def _encoded(texts: Sequence[str], encoder: Encoder) -> dict[str, NDArray[np.float32]]:
@@ -278,17 +297,19 @@ def _read_in_processes(
     # Small pieces keep all processes busy; they come back in order, so that nothing depends on who was faster.
     pieces = [batch[n : n + 8] for batch in batches for n in range(0, len(batch), 8)]
     context = get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(extractor, encoder)) as pool:
+    start = (extractor, encoder, processes)
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=start) as pool:
         yield from pool.map(_read_in_worker, pieces)
 
 
 _worker: dict[str, Any] = {}
 
 
-def _start(extractor: Extractor, encoder: Encoder) -> None:
+def _start(extractor: Extractor, encoder: Encoder, processes: int) -> None:
+    if type(encoder) is OnnxMiniLM:  # the processes share the processors
+        encoder = OnnxMiniLM(max(1, (os.cpu_count() or 1) // processes))
     _worker.update(extractor=extractor, encoder=encoder)
 
 
 def _read_in_worker(piece: Sequence[Conversation]) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
-    read = [_read(c, _worker["extractor"]) for c in piece]
-    return read, _encoded(sorted({text for r in read for text in r.texts}), _worker["encoder"])
+    return _read_batch(piece, _worker["extractor"], _worker["encoder"])

@@ -553,3 +553,18 @@ def test_a_transaction_is_all_or_nothing_and_nests(filled, snap):
             filled.drop("c2")
         raise ZeroDivisionError
     assert snap(filled) == before
+
+
+def test_a_bank_that_is_open_already_loses_no_lock_when_it_is_opened_again(tmp_path, monkeypatch):
+    """Closing a file drops all of a process's locks on it (POSIX): nothing but SQLite may touch a bank that is open."""
+    from memlab.bank import connection
+
+    looked: list[Path] = []
+    monkeypatch.setattr(connection, "inspect", looked.append)
+    with Bank.open(tmp_path, "acme") as one:
+        assert len(looked) == 1
+        with Bank.open(tmp_path, "acme"):
+            pass
+        one.close()
+    Bank.open(tmp_path, "acme").close()
+    assert looked == [one.path, one.path]  # the first opening, and the one after all were closed

@@ -6,6 +6,7 @@ import json
 import unicodedata
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ from scripted import START, HashEncoder, Scripted, ScriptedCurator, conv, prop
 
 from memlab.bank.maintenance import duplicates, merge_duplicates
 from memlab.bank.review import answer, merge_decisions, reject_decisions, review_queue
-from memlab.curation import guards as guards_module
 from memlab.curation import index as index_module
 from memlab.curation import keys as keys_module
+from memlab.curation import wordings as wordings_module
 from memlab.curation.commands import fetches_and_runs
 from memlab.curation.curator import Choice, OfflineCurator
 from memlab.curation.decide import FEATURES, compare, likelihood, merges, pair_features, probability, same_entry
@@ -27,10 +28,10 @@ from memlab.curation.guards import conflict, content_words, identifiers, stem
 from memlab.curation.index import EntryIndex
 from memlab.curation.keys import normal_key, words
 from memlab.curation.resolving import CategoryState, curate
-from memlab.curation.vectors import cosines, whole
+from memlab.curation.vectors import centred, cosines, whole
 from memlab.errors import ExtractionError, InputError
 from memlab.learning import learn
-from memlab.models.embeddings import default_encoder
+from memlab.models.embeddings import Remembering, default_encoder
 from memlab.operations import Operation
 from memlab.records import Evidence
 
@@ -108,6 +109,14 @@ KEPT_APART = [
     ("Camera is black on the left monitor", "Camera is black on the right monitor", "opposite"),
     ("VPN drops at site Lyon", "VPN drops at site Lille", "word"),
     ("Password expired for admin account", "Password expired for guest account", "word"),
+    ("Rack A lost power", "Rack C lost power", "identifier"),
+    ("Teams does not start on macOS", "Teams does not start on Windows", "system"),
+    ("The bank portal is locked", "The bank portal is full", "state"),
+    ("All lamps are out on the floor", "A single lamp is out on the floor", "number"),
+    ("The queue is paused", "The queue is endless", "word"),
+    ("The supplier calls the buyer", "The buyer calls the supplier", "turned"),
+    ("I cannot see my deputy's files", "My deputy cannot see my files", "turned"),
+    ("Sign-in works without the token", "Sign-in does not work without the token", "negated"),
 ]
 
 
@@ -129,6 +138,12 @@ def test_a_guard_keeps_apart_both_ways_and_says_why(a, b, why):
         ("hold on, it is off", "switched on by the update"),
         ("3 files are missing at the end", "some files missing, 2 in all"),
         ("l'écran est noir", "écran noir"),
+        ("cannot open the folder", "error on opening the folder"),
+        ("the release list is empty", "nothing on the list at the printer"),
+        ("clear the cache", "delete the cache"),
+        ("DNS cache stale", "stale DNS cache"),
+        ("Outlook crashes when I open attachments", "when I open attachments Outlook crashes"),
+        ("a laptop hangs", "notebook stuck"),
     ],
 )
 def test_no_guard_stands_between_these(a, b):
@@ -179,26 +194,26 @@ def test_the_probability_of_features_is_the_likelihood_of_the_pair():
 
 
 def test_pair_features_by_hand():
-    # content words: {vpn, drop, hotel} and {vpn, drop, home}: 2 shared of 4; 2 of the smaller 3; 4 and 5 words.
+    # telling words: {drop, hotel} and {drop, home}, for both are about VPN: 1 shared of 3; 1 of 2; 4 and 5 words.
     f = pair_features("VPN drops at hotel", "the VPN drops at home", 0.5)
-    assert (f["cosine"], f["shared_words"], f["contained_words"], f["length_ratio"]) == (0.5, 0.5, 0.6667, 0.8)
+    assert (f["cosine"], f["shared_words"], f["contained_words"], f["length_ratio"]) == (0.5, 0.3333, 0.5, 0.8)
     assert (f["same_identifier"], f["one_sided_identifier"]) == (0.0, 0.0)
     assert pair_features("error 809", "error 809 again", 1.0)["same_identifier"] == 1.0
     assert pair_features("error 809", "an error", 1.0)["one_sided_identifier"] == 1.0
 
 
 def test_shared_trigrams_are_counted_exactly_however_many_there_are(monkeypatch):
-    monkeypatch.setattr(guards_module, "_BITS", {})
-    monkeypatch.setattr(guards_module, "MOST_BITS", 40)  # most of these trigrams get no bit
+    monkeypatch.setattr(wordings_module, "_BITS", {})
+    monkeypatch.setattr(wordings_module, "MOST_BITS", 40)  # most of these trigrams get no bit
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abcdefgh プリンター"), 25)) for _ in range(40)]
-    readings = [guards_module.reading.__wrapped__(t) for t in texts]
-    padded = [f"  {normal_key(t)} " for t in texts]
+    readings = [wordings_module.reading.__wrapped__(t) for t in texts]
+    padded = [f"  {normal_key(t)} " for t in texts]  # all of these words are telling, none is in a list
     trigrams = [{p[n : n + 3] for n in range(len(p) - 2)} for p in padded]
     for one, first in zip(readings, trigrams, strict=True):
         assert one.grams == len(first)
         for other, second in zip(readings, trigrams, strict=True):
-            assert guards_module.shared_trigrams(one, other) == len(first & second)
+            assert wordings_module.shared_trigrams(one, other) == len(first & second)
 
 
 # -- the index --------------------------------------------------------------------------------------------------------
@@ -319,6 +334,73 @@ def test_look_alikes_with_real_vectors():
     assert sum(s is True for s, (_, _, truth) in zip(same, PAIRS, strict=True) if truth) >= 7
 
 
+def test_pairs_of_other_hands_with_real_vectors():
+    """Floors for datasets/pairs: below what was measured, above chance; "kept" was looked at by nobody while tuning."""
+    path = Path(__file__).parents[1] / "datasets" / "pairs" / "pairs.jsonl"
+    pairs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    encoder = Remembering(default_encoder())
+    encoder.encode([p[side] for p in pairs for side in "ab"])
+    for part, worst, least in (("look", 0.1, 0.8), ("kept", 0.2, 0.7)):
+        mine = [
+            (same_entry(p["a"], p["b"], kind=p["kind"], encoder=encoder).same, p) for p in pairs if p["part"] == part
+        ]
+        apart, same = ([s is True for s, p in mine if p["same"] is truth] for truth in (False, True))
+        assert sum(apart) / len(apart) <= worst
+        assert sum(same) / len(same) >= least
+
+
+def test_what_all_wordings_share_does_not_bring_them_together():
+    """Rows along one axis: their plain cosines are high, centred ones tell them apart; few rows have no background."""
+    directions = np.eye(64, dtype=np.float32)
+
+    def vectors(texts):
+        rows = np.array([3 * directions[0] + directions[1 + int(t.split()[-1]) % 40] for t in texts])
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    def nominated(count: int):
+        index = EntryIndex(vectors)
+        for n in range(count):
+            index.apply(operation(f"thing {n}", f"e{n}", f"c{n}"))
+        return index, index.nominate("symptom", "thing 40")
+
+    _, few = nominated(index_module.ENOUGH - 1)
+    assert all(c.centred == () for c in few)
+    index, many = nominated(index_module.ENOUGH + 5)
+    same = next(c for c in many if c.entry == "e0")  # "thing 40" points where "thing 0" does
+    assert same.centred == (1.0,)
+    assert all(c.centred[0] < 0.2 < 0.8 < c.cosines[0] for c in many if c.entry != "e0")
+    mean = index.background("symptom")
+    assert mean is not None
+    rows = whole(vectors([c.wordings[0] for c in many]))
+    assert [c.centred[0] for c in many] == centred(rows, whole(vectors(["thing 40"]))[0], mean).tolist()
+    gone = [operation(f"thing {n}", f"e{n}", f"c{n}") for n in range(index_module.ENOUGH - 1, index_module.ENOUGH + 5)]
+    index.retract(gone[::-1])
+    assert index.nominate("symptom", "thing 40") == few
+
+
+@given(st.lists(st.integers(0, 60), min_size=70, max_size=70), st.integers(20, 69), st.integers(1, 50))
+@settings(max_examples=15, deadline=None)
+def test_the_background_is_that_of_the_rows_whatever_was_taken_out_before(numbers, kept, other):
+    def told(numbers, start=0):
+        names = [f"{WORDS[n % 17]} {WORDS[n % 13]} {n}" for n in numbers]
+        return [operation(name, f"e{name}", f"c{k}") for k, name in enumerate(names, start)]
+
+    def nominated(operations):
+        index = EntryIndex(ENCODER.encode)
+        for op in operations:
+            index.apply(op)
+        return index, lambda: index.nominate("symptom", "alpha beta omega")
+
+    first, again = told(numbers), told([n + other for n in numbers], 1000)
+    index, ask = nominated(first)
+    ask()
+    index.retract(first[:kept:-1])
+    for op in again:
+        index.apply(op)
+    _, fresh = nominated([*first[: kept + 1], *again])
+    assert ask() == fresh()
+
+
 def test_distinct_problems_learned_one_after_the_other_stay_distinct(open_bank):
     bank, encoder = open_bank(), default_encoder()
     found = {f"c{n}-{side}": prop(text) for n, p in enumerate(PAIRS) if not p[2] for side, text in enumerate(p[:2])}
@@ -340,11 +422,15 @@ def test_a_candidate_with_one_conflicting_wording_is_ruled_out():
 
 
 def test_likely_alone_is_not_enough_between_two():
-    one, two = (
-        index_module.Candidate(e, (t,), (0.6,)) for e, t in (("e1", "link drops today"), ("e2", "link drops often"))
+    # A cosine at which one of them would be merged, but not surely: wherever training puts the cuts, there is one.
+    likely = (n / 100 for n in range(101))
+    cosine = next(
+        c for c in likely if merges("symptom", [likelihood("tunnel breaks", "link drops today", c, "symptom")])
     )
-    p = likelihood("tunnel breaks", "link drops today", 0.6, "symptom")
-    assert merges("symptom", [p])
+    one, two = (
+        index_module.Candidate(e, (t,), (cosine,)) for e, t in (("e1", "link drops today"), ("e2", "link drops often"))
+    )
+    p = likelihood("tunnel breaks", "link drops today", cosine, "symptom")
     assert not merges("symptom", [p, p])
     curator = OfflineCurator()
     assert curator.choose("symptom", "tunnel breaks", [one]).target == "e1"

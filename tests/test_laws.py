@@ -21,7 +21,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from scripted import START, HashEncoder, Scripted, ScriptedCurator, conv, prop
 
 from memlab.bank import Bank, import_bank
-from memlab.curation.curator import Choice
+from memlab.curation.curator import Choice, OfflineCurator
 from memlab.curation.decisions import Decision
 from memlab.curation.keys import normal_key
 from memlab.curation.resolving import wordings_of
@@ -183,7 +183,7 @@ class Memory(RuleBasedStateMachine):
         self.known["c5"] = (case_of("c5", 1, f"crash {canonical_json(found)}", None), found)
         script = Scripted({"c5": found})
         curator = ScriptedCurator(lambda *_: 1 / 0)
-        curator.name = "offline-1"  # as if the offline one were killed
+        curator.name = OfflineCurator.name  # as if the offline one were killed
         try:
             learn(self.bank, [self.known["c5"][0]], extractor=script, encoder=ENCODER, curator=curator)
         except ZeroDivisionError:

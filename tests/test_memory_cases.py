@@ -26,12 +26,15 @@ from memlab.curation.decisions import Decision
 from memlab.curation.keys import normal_key
 from memlab.decay import weight
 from memlab.errors import CurationError, CustomerError, InputError, RecallError, TimeError
+from memlab.figures import growth_frame
 from memlab.graph import SkillGraph
 from memlab.learning import forget, learn
 from memlab.operations import Operation
 from memlab.recalling import recall
 from memlab.records import Conversation, Evidence, canonical_json
 from memlab.rendering import parse_skill, render_skill
+from memlab.rendering import skill as skill_module
+from memlab.rendering.folder import write_skill
 
 Graph = SkillGraph
 BLOCKED = prop("VPN error 809", "blocked UDP 500", "open the port")
@@ -665,6 +668,33 @@ def test_b30_the_skill_is_a_function_of_the_graph(bank, teach):
         assert render_skill(other.graph("vpn"), budget=2000) == first
 
 
+def test_b30_a_rendering_that_fails_raises_and_leaves_the_old_file_as_it_was(bank, teach, tmp_path, monkeypatch):
+    pairs = [(conv(f"c{n}", n), prop(s, c, x)) for n, (s, c, x) in enumerate(UNLIKE)]
+    teach(bank, pairs[:2])
+    folder = tmp_path / "skills"
+    path = write_skill(bank.graph("vpn"), folder)
+    before = {p: p.read_bytes() for p in path.rglob("*") if p.is_file()}
+    teach(bank, pairs)
+    revision, rendered = bank.revision, []
+
+    def break_down(graph, cause, *arguments, **named):
+        rendered.append(cause)
+        if len(rendered) > 3:
+            raise RuntimeError("broke down")
+        return lines(graph, cause, *arguments, **named)
+
+    lines = skill_module.cause_lines
+    monkeypatch.setattr(skill_module, "cause_lines", break_down)
+    with pytest.raises(RuntimeError, match="broke down"):
+        write_skill(bank.graph("vpn"), folder)
+    assert {p: p.read_bytes() for p in path.rglob("*") if p.is_file()} == before
+    assert sorted(folder.iterdir()) == [path]  # and nothing half done lies beside it
+    assert bank.revision == revision
+    monkeypatch.undo()
+    write_skill(bank.graph("vpn"), folder)
+    assert (path / "SKILL.md").read_bytes() != before[path / "SKILL.md"]
+
+
 # -- D. what models and encoders do -----------------------------------------------------------------------------------
 
 
@@ -769,7 +799,8 @@ def test_b41_decay_reorders_but_does_not_bury(bank, teach):
 
 
 def test_b42_a_weight_is_computed_and_never_stored(bank, teach):
-    teach(bank, [(conv(f"c{n}", n), BLOCKED) for n in range(3)])
+    said = [("user", "VPN error 809"), ("agent", "open the port"), ("user", "works, thanks")]
+    teach(bank, [(conv(f"c{n}", n, said), BLOCKED) for n in range(3)])
     at = START + timedelta(days=90)
     first = bank.graph("vpn", at=at)
     key = entry(first, "blocked UDP 500").id
@@ -807,6 +838,38 @@ def test_b44_times_have_zones_and_the_host_has_no_say(bank, teach):
     assert set(entry(graph, "blocked UDP 500").evidence) == {"c2", "c3"}
     ahead = [Evidence("c5", datetime(2031, 1, 1, tzinfo=UTC), "confirmed")]
     assert weight(ahead, at) == pytest.approx(np.log(2))  # no factor above 1
+
+
+def test_b44_a_clock_change_and_the_future_keep_their_place(bank, teach):
+    berlin = ZoneInfo("Europe/Berlin")
+    # The hour from 2 to 3 came twice on 2026-10-25: without an offset the first one is meant, 02:30 CEST = 00:30Z.
+    twice = Conversation.from_json({**conv("twice").to_json(), "started_at": "2026-10-25T02:30:00"}, zone=berlin)
+    assert twice.order[0] == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    second = conv("second", "2026-10-25T02:30:00+01:00")  # said in the second one: 01:30Z
+    future = conv("future", "2031-01-01T00:00:00+00:00")
+    teach(bank, [(future, BLOCKED), (second, BLOCKED), (twice, BLOCKED)])
+    at = datetime(2026, 10, 25, 1, 0, tzinfo=UTC)
+    assert [c.id for c in bank.conversations()] == ["twice", "second", "future"]
+    assert bank.graph("vpn", at=at).conversations == ["twice"]
+    assert bank.graph("vpn", at="2026-10-25T02:00:00+01:00").conversations == ["twice"]  # the same moment
+    assert bank.graph("vpn", at="2027-01-01T00:00:00Z").conversations == ["second", "twice"]
+    now = bank.graph("vpn", at="2027-01-01T00:00:00Z")
+    ahead = bank.graph("vpn")  # the newest conversation is the moment unless another one is named
+    assert ahead.at == future.started_at
+    assert now.weight(entry(now, "blocked UDP 500").id) == weight(
+        [e for e in entry(ahead, "blocked UDP 500").evidence.values() if e.conversation != "future"], now.at
+    )
+
+
+def test_b44_growth_can_be_seen_as_it_was(bank, teach):
+    teach(bank, [(conv(f"c{n}", n), prop(s, c, x)) for n, (s, c, x) in enumerate(UNLIKE)])
+    whole = growth_frame(bank.operations("vpn"))
+    then = growth_frame(bank.operations("vpn", at=START + timedelta(days=4)))
+    assert len(then) == 5
+    assert then.equals(whole.head(5))
+    assert list(bank.operations("vpn", at="1999-01-01T00:00:00Z")) == []
+    with pytest.raises(TimeError):
+        list(bank.operations("vpn", at="2026-03-02T09:00:00"))
 
 
 def test_b46_long_input_large_scopes_and_dangling_evidence(bank, encoder):

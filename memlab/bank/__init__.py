@@ -28,7 +28,14 @@ class Bank(Store):
     file by processes: a writer waits for the other, nothing is lost.
     """
 
-    def graph(self, category: str, *, at: datetime | str | None = None, rule: WeightRule | None = None) -> SkillGraph:
+    def graph(
+        self,
+        category: str,
+        *,
+        at: datetime | str | None = None,
+        rule: WeightRule | None = None,
+        limited: bool = True,
+    ) -> SkillGraph:
         """The skill graph of a category as it stood at a moment (by default that of the bank's newest conversation).
 
         Parameters
@@ -39,6 +46,8 @@ class Bank(Store):
             The moment.
         rule : WeightRule, optional
             Other constants for the weights; by default the category's (see `configure`).
+        limited : bool
+            False shows more entries than the category's `most_entries`.
         """
         when = parse_time(at) if at is not None else None
         replay(self)
@@ -46,7 +55,15 @@ class Bank(Store):
             when = when or self.newest() or EPOCH
             state, most = state_of(self, category), self.settings(category).get("most_entries")
             view = state.graph.view(when, rule or self.rule(category), names=self._names(category))
-            return view if most is None else view.limited(entries=int(most))
+            view = view.without(self._resting(category, view))
+            return view if most is None or not limited else view.limited(entries=int(most))
+
+    def _resting(self, category: str, view: SkillGraph) -> set[str]:
+        """Entries that were put out of sight before a view's moment, and that nothing has spoken of since."""
+        rests = [d for d in self.decisions(category) if d.answer == "rest" and parse_time(d.b) <= view.at]
+        index = state_of(self, category).index if rests else None
+        found = {index.exact(d.kind, d.a): parse_time(d.b) for d in rests} if index else {}
+        return {e for e, since in found.items() if e in view.entries and view.entries[e].last_seen <= since}
 
     def _names(self, category: str) -> dict[str, str]:
         """Titles that people gave, by entry."""

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,11 @@ from memlab.bank.schema import bank_error, inspect, prepare
 from memlab.errors import BankError, CustomerError
 from memlab.records import valid_customer
 
-__all__ = ["Connection", "bank_path"]
+__all__ = ["Connection", "bank_path", "connect", "disconnect"]
 
 PATIENCE = 120.0  # seconds to wait for another writer
+_gate = threading.Lock()
+_open: Counter[Path] = Counter()  # connections of this process, by file
 
 
 def bank_path(home: str | Path, customer: str) -> Path:
@@ -32,6 +35,42 @@ def bank_path(home: str | Path, customer: str) -> Path:
     return Path(home) / f"{re.sub('[^a-z0-9]+', '-', name.casefold())[:40].strip('-')}-{digest}.bank"
 
 
+def connect(path: Path, *, create: bool = True) -> sqlite3.Connection:
+    """A connection to a bank file, which is looked at before SQLite may touch it; end it by `disconnect`.
+
+    Closing a file drops all locks that the process holds on it (POSIX), also those of its other connections, which may
+    then write at the same time as another process. So a file that this process has open is not looked at again.
+
+    Raises
+    ------
+    BankFormatError
+        If it is no bank, is damaged, or was written by a newer memlab.
+    BankError
+        If it can't be opened.
+    """
+    file = path.resolve()
+    with _gate:
+        if not _open[file]:
+            inspect(path)
+        try:
+            if create:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        except OSError as error:
+            raise BankError(f"{path}: can't open the bank: {error.strerror or error}") from error
+        except sqlite3.Error as error:
+            raise bank_error(path, error, "the bank was not opened") from error
+        _open[file] += 1
+    return db
+
+
+def disconnect(path: Path, db: sqlite3.Connection) -> None:
+    """Close a connection, once."""
+    with _gate:
+        db.close()
+        _open[path.resolve()] -= 1
+
+
 class Connection:
     """An open bank file. Threads may share it; processes may each open the file, a writer waits for the other."""
 
@@ -41,6 +80,7 @@ class Connection:
         self._db = connection
         self._lock = threading.RLock()
         self._depth = 0
+        self._closed = False
 
     @classmethod
     def open(cls, home: str | Path, customer: str, *, create: bool = True) -> Self:
@@ -68,25 +108,19 @@ class Connection:
         path = bank_path(home, name)
         if not create and not path.exists():
             raise CustomerError(f"{home}: no bank for customer {name!r}; `memlab learn` makes one")
-        inspect(path)
-        try:
-            if create:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        except OSError as error:
-            raise BankError(f"{path}: can't open the bank: {error.strerror or error}") from error
-        except sqlite3.Error as error:
-            raise bank_error(path, error, "the bank was not opened") from error
+        db = connect(path, create=create)
         try:
             prepare(db, path, name)
         except BaseException:
-            db.close()
+            disconnect(path, db)
             raise
         return cls(path, name, db)
 
     def close(self) -> None:
         """Close the file; a bank that was closed can't be read again."""
-        self._db.close()
+        if not self._closed:
+            self._closed = True
+            disconnect(self.path, self._db)
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,18 @@ from memlab.curation.vectors import one_thread
 from memlab.errors import BankError
 from memlab.records import Kind, Proposal, parse_time
 
-__all__ = ["Replayed", "can_replay", "curator_name", "derive", "replay", "state_of"]
+__all__ = [
+    "Fold",
+    "Replayed",
+    "can_replay",
+    "commit",
+    "curator_name",
+    "derive",
+    "fold",
+    "hand_over",
+    "replay",
+    "state_of",
+]
 
 RACES = 3  # how often other writers may get in between before a replay makes them wait
 LONGEST = 64  # proposals curated between two looks ahead
@@ -84,7 +95,7 @@ def replay(store: Store, curator: Curator | None = None) -> Replayed:
         )
     curator = curator or OfflineCurator()
     if store.get_meta("curator") != curator.name:
-        _hand_over(store, curator)
+        hand_over(store, curator)
     for category, _, _ in store.dirty():
         for attempt in range(RACES + 1):
             with store.transaction() if attempt == RACES else nullcontext():
@@ -93,7 +104,8 @@ def replay(store: Store, curator: Curator | None = None) -> Replayed:
     return done
 
 
-def _hand_over(store: Store, curator: Curator) -> None:
+def hand_over(store: Store, curator: Curator) -> None:
+    """Let a bank's operations be made by this curator from now on; those of another are marked to be made again."""
     with store.transaction():
         if curator_name(store) != curator.name:
             for category in store.categories():
@@ -103,27 +115,59 @@ def _hand_over(store: Store, curator: Curator) -> None:
 
 def _replay_category(store: Store, category: str, curator: Curator, done: Replayed) -> bool:
     """Curate a category from its dirty moment on; False if somebody else changed it meanwhile."""
-    with store.reading():
-        token = [d for d in store.dirty() if d[0] == category]
-        if not token:
-            return True
-        moment, head, revision = token[0][1], store.head(category), store.revision
-        state = _state_before(store, category, moment)
-        decisions, places = Decisions(store.decisions(category)), _places(store, category, moment)
+    revision = store.revision
     try:
-        with one_thread():
-            made = list(_curate(state, places, curator, decisions))  # rows, not operations: there may be very many
+        made = fold(store, category, curator)
     except BankError:
         if store.revision == revision:
             raise
         return False  # a vector that was needed went with a conversation that somebody changed meanwhile
+    return made is None or commit(store, made, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A category curated again and not written yet: its rows from a moment on, and what they were made of.
+
+    It can be sent to the process that owns the bank; `state` stays behind.
+    """
+
+    category: str
+    token: tuple[str, str, int]  # the row of `dirty` that asked for it
+    head: int | None
+    proposals: int
+    rows: list[OperationRow]  # not operations: there may be very many
+    state: CategoryState | None = None
+
+
+def fold(store: Store, category: str, curator: Curator) -> Fold | None:
+    """Curate a category from its dirty moment on, without a lock and without writing; None if nothing asks for it."""
+    with store.reading():
+        token = next((d for d in store.dirty() if d[0] == category), None)
+        if token is None:
+            return None
+        head = store.head(category)
+        state = _state_before(store, category, token[1])
+        decisions, places = Decisions(store.decisions(category)), _places(store, category, token[1])
+    with one_thread():
+        rows = list(_curate(state, places, curator, decisions))
+    return Fold(category, token, head, len(places), rows, state)
+
+
+def commit(store: Store, made: Fold, done: Replayed) -> bool:
+    """Write a fold and count it; False if the category was changed since, so that it must be folded again."""
+    category, moment, _ = made.token
     with store.transaction():
-        if [d for d in store.dirty() if d[0] == category] != token or store.head(category) != head:
+        if made.token not in store.dirty() or store.head(category) != made.head:
             return False
-        gained = Counter(row[5] for row in made)
+        gained = Counter(row[5] for row in made.rows)
         gained.subtract(store.count_operations(category, moment))
-        store.states[category] = (store.replace_operations(category, moment, made), state)
-    done.proposals += len(places)
+        head = store.replace_operations(category, moment, made.rows)
+        if made.state is None:
+            store.states.pop(category, None)
+        else:
+            store.states[category] = head, made.state
+    done.proposals += made.proposals
     done.operations.update(gained)
     return True
 

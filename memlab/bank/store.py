@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTINGS", "Store", "bank_path", "order_key", "text_hash"]
 
-SETTINGS = {"half_life_days": "days > 0", "most_entries": "a number of entries ≥ 1"}
+SETTINGS = {
+    "half_life_days": "days > 0",
+    "most_entries": "a number of entries ≥ 1",
+    "most_tokens": "tokens of the rendered skill ≥ 1",
+}
 _MANY = 500  # arguments of one query
 OperationRow = tuple[str, str, str, int, int, str, str]  # category, moment, conversation, case, step, op, body
 
@@ -184,13 +188,17 @@ class Store(Connection):
             return count
 
     def decide(self, *decisions: Decision) -> None:
-        """Store what a person decided, after all that was decided before; its category is replayed from the start."""
+        """Store what was decided, after all that was decided before; its category is replayed from the start.
+
+        A `rest` changes what is seen and not what is curated: nothing is replayed for it.
+        """
         with self.transaction():
             for d in decisions:
                 self._run("DELETE FROM decisions WHERE id = ? AND run = ?", d.id, d.run)
                 sql = "INSERT INTO decisions (id, run, category, body) VALUES (?, ?, ?, ?)"
                 self._run(sql, d.id, d.run, d.category, canonical_json(d))
-                self.mark_dirty(d.category, "")
+                if d.answer != "rest":
+                    self.mark_dirty(d.category, "")
 
     def take_back(self, decision: str) -> bool:
         """Remove a decision by id; True if there was one."""
@@ -202,19 +210,20 @@ class Store(Connection):
 
     def _undecide(self, column: str, value: str) -> int:
         with self.transaction():
-            found = self.rows(f"SELECT category FROM decisions WHERE {column} = ?", value)  # noqa: S608
-            for (category,) in found:
-                self.mark_dirty(category, "")
+            found = self.rows(f"SELECT category, body FROM decisions WHERE {column} = ?", value)  # noqa: S608
+            for category, body in found:
+                if json.loads(body)["answer"] != "rest":
+                    self.mark_dirty(category, "")
             self._run(f"DELETE FROM decisions WHERE {column} = ?", value)  # noqa: S608
             return len(found)
 
     def settings(self, category: str) -> dict[str, float]:
-        """What people set for a category: `half_life_days`, `most_entries`."""
+        """What people set for a category: `half_life_days`, `most_entries`, `most_tokens`."""
         found = self.rows("SELECT key, value FROM settings WHERE category = ? ORDER BY key", category)
         return {k: float(v) for k, v in found}
 
     def configure(self, category: str, **settings: float | None) -> None:
-        """Set a category's `half_life_days` or `most_entries`; None takes a setting back.
+        """Set a category's `half_life_days`, `most_entries` or `most_tokens`; None takes a setting back.
 
         Raises
         ------
@@ -274,12 +283,23 @@ class Store(Connection):
                  SELECT name FROM c WHERE name IS NOT NULL"""  # one step an index entry, not a scan
         return [c for (c,) in self.rows(sql)]
 
-    def operations(self, category: str, *, before: str | None = None, since: str | None = None) -> Iterator[Operation]:
-        """A category's operations in order: all, or those of conversations that started before or since a moment."""
+    def operations(
+        self,
+        category: str,
+        *,
+        before: str | None = None,
+        since: str | None = None,
+        at: datetime | str | None = None,
+    ) -> Iterator[Operation]:
+        """A category's operations in order: all, or those of conversations that started before or since a moment.
+
+        `at` leaves out those of conversations that started after it: what the curator had done by then.
+        """
+        until = None if at is None else parse_time(at).astimezone(UTC).isoformat(timespec="microseconds")
         sql = """SELECT body FROM operations
                  WHERE category = ?1 AND moment < coalesce(?2, '~') AND moment >= coalesce(?3, '')
-                 ORDER BY moment, conversation, issue, step"""
-        for (body,) in self.rows(sql, category, before, since):
+                 AND moment <= coalesce(?4, '~') ORDER BY moment, conversation, issue, step"""
+        for (body,) in self.rows(sql, category, before, since, until):
             yield Operation.from_json(json.loads(body))
 
     def count_operations(self, category: str, since: str) -> Counter[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memlab.bank.store import Store
 from memlab.curation.resolving import wordings_of
-from memlab.extraction.triage import opening
+from memlab.extraction.triage import opening, own_words
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation, Proposal
 
@@ -18,12 +18,14 @@ BATCH = 256
 def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[str]:
     """The texts of a conversation that curation and recall need vectors of, sorted, each once.
 
-    None for a conversation that nothing can be learned from.
+    What its entries are worded like, and what people said, turn by turn: recall looks at both. None for a conversation
+    that nothing can be learned from.
     """
     worth = [p for p in proposals if not p.low_value]
     if not worth:
         return []
     out = {opening(conversation) or next((t.text for t in conversation.turns), "")}
+    out.update(own_words(t.text) for t in conversation.turns if t.role != "tool")
     for p in worth:
         out.update(*wordings_of(p).values())
     return sorted(text for text in out if text.strip())

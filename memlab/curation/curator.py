@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import Literal, Protocol
 
-from memlab.curation.decide import judge, likelihood, merges, pair_features, worth_checking
+from memlab.curation.decide import Company, judge, likelihood, merges, pair_features, worth_checking
 from memlab.curation.guards import Reading, conflict, reading
 from memlab.curation.index import Candidate
 from memlab.operations import DOUBT
 from memlab.records import Kind
 
 MOST_WORDINGS = 8  # of a candidate that a proposal is compared with, nearest first
+UNLIKE = 0.2  # a candidate whose nearest wording is less likely the same than this is not looked at further
 
 __all__ = ["MOST_WORDINGS", "Choice", "Curator", "OfflineCurator"]
 
@@ -63,7 +64,7 @@ class OfflineCurator:
     in others. It must be sure by itself, or clearly ahead of every other candidate.
     """
 
-    name = "offline-1"
+    name = "offline-3"
 
     def choose(self, kind: Kind, text: str, candidates: Sequence[Candidate]) -> Choice:
         """Reinforce the one candidate that is the same, else add."""
@@ -72,11 +73,9 @@ class OfflineCurator:
         relevant, new = worth_checking(kind), reading(text)
         for candidate in candidates:
             wordings = (candidate.readings or tuple(map(reading, candidate.wordings)))[:MOST_WORDINGS]
-            p, ruled_out = 0.0, _ruled_out(new, wordings[:1])
-            if ruled_out is None:
-                pairs = zip(wordings, candidate.cosines, strict=False)
-                p = round(fsum([likelihood(new, w, cosine, kind) for w, cosine in pairs]) / len(wordings), 4)
-                ruled_out = _ruled_out(new, wordings[1:], 1) if p >= relevant else None
+            p, ruled_out = _linkage(kind, new, wordings, candidate), None
+            if p >= relevant:  # below, nothing hangs on it
+                ruled_out = _ruled_out(new, wordings)
             if ruled_out is None:
                 scored.append((p, candidate))
             elif apart is None:
@@ -88,9 +87,20 @@ class OfflineCurator:
         return Choice("add", None, "nothing like it yet")
 
 
-def _ruled_out(new: Reading, wordings: Sequence[Reading], start: int = 0) -> tuple[int, str] | None:
+def _linkage(kind: Kind, new: Reading, wordings: Sequence[Reading], candidate: Candidate) -> float:
+    """Mean probability over a candidate's wordings; that of the nearest one alone if it is quite unlike."""
+    company: Company = "among" if candidate.centred else "alone"
+    values = candidate.centred or candidate.cosines
+    nearest = likelihood(new, wordings[0], values[0], kind, company)
+    if nearest < UNLIKE or len(wordings) == 1:
+        return round(nearest, 4)
+    pairs = zip(wordings[1:], values[1:], strict=False)
+    return round(fsum([nearest, *(likelihood(new, w, v, kind, company) for w, v in pairs)]) / len(wordings), 4)
+
+
+def _ruled_out(new: Reading, wordings: Sequence[Reading]) -> tuple[int, str] | None:
     """The number of the first wording that a guard keeps apart from a new one, and why."""
-    for number, wording in enumerate(wordings, start):
+    for number, wording in enumerate(wordings):
         reason = conflict(new, wording)
         if reason:
             return number, reason
@@ -100,7 +110,8 @@ def _ruled_out(new: Reading, wordings: Sequence[Reading], start: int = 0) -> tup
 def _decide(kind: Kind, text: str, scored: Sequence[tuple[float, Candidate]]) -> Choice:
     p, best = scored[0]
     near = best.wordings[0]
-    verdict = judge(pair_features(text, near, best.cosines[0]), p, kind)
+    among = {"centred_cosine": best.centred[0]} if best.centred else {}
+    verdict = judge({**pair_features(text, near, best.cosines[0]), **among}, p, kind)
     if merges(kind, [s[0] for s in scored]):
         return Choice("reinforce", best.entry, verdict.reason, verdict.features, near)
     reason = verdict.reason if verdict.same is None else f"kept apart: {verdict.reason}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.curation.guards import Reading, conflict, reading, shared_trigrams
 from memlab.curation.keys import normal_key
@@ -42,6 +42,11 @@ FEATURES = (
     "one_sided_identifier",
     "length_ratio",
 )
+FAR = {"symptom": 0.3, "cause": 0.35, "solution": 0.4}  # the cosine below which shared words make nothing the same
+CENTRED = 0.15  # how much lower cosines are once the category's mean is taken off
+DOUBTFUL = 0.49  # the most that a pair so far apart can reach: no merge, at best a question to a person
+Company = Literal["alone", "among"]
+"""Whether a pair is looked at by itself, or among the other wordings of its category (with the centred cosine)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +59,17 @@ class Verdict:
 
 
 def pair_features(a: str, b: str, cosine: float) -> dict[str, float]:
-    """What the model sees of a pair: meaning (cosine), words, spelling and identifiers; each rounded to 4 digits."""
+    """What the model sees of a pair: meaning (cosine), words, spelling and identifiers; each rounded to 4 digits.
+
+    Words and spelling are those of the telling words: that both name the same product makes no two problems the same.
+    """
     values = _values(reading(a), reading(b), cosine)
     return {name: round(value, 4) for name, value in zip(FEATURES, values, strict=True)}
 
 
 def _values(a: Reading, b: Reading, cosine: float) -> tuple[float, ...]:
-    shared, grams = len(a.content & b.content), shared_trigrams(a, b)
-    n, m, less, more = a.meanings, b.meanings, a.length, b.length
+    shared, grams = len(a.telling & b.telling), shared_trigrams(a, b)
+    n, m, less, more = a.tellings, b.tellings, a.length, b.length
     if less > more:
         less, more = more, less
     return (
@@ -76,21 +84,21 @@ def _values(a: Reading, b: Reading, cosine: float) -> tuple[float, ...]:
 
 
 @cache
-def _model(kind: Kind) -> dict[str, float]:
+def _model(kind: Kind) -> dict[str, Any]:
     text = (resources.files("memlab.curation") / "pairs.json").read_text("utf-8")
-    data: dict[str, dict[str, float]] = json.loads(text)
+    data: dict[str, dict[str, Any]] = json.loads(text)
     return data[kind]
 
 
 @cache
-def _weights(kind: Kind) -> tuple[float, ...]:
-    model = _model(kind)
+def _weights(kind: Kind, company: Company) -> tuple[float, ...]:
+    model = _model(kind)[company]
     return tuple(model[name] for name in ("intercept", *FEATURES))
 
 
-def probability(features: Mapping[str, float], kind: Kind) -> float:
+def probability(features: Mapping[str, float], kind: Kind, company: Company = "alone") -> float:
     """The model's probability that a pair with these features is one entry, in [0, 1]."""
-    return _logistic(_weights(kind), [features[name] for name in FEATURES])
+    return _logistic(_weights(kind, company), [features[name] for name in FEATURES])
 
 
 def _logistic(weights: Sequence[float], values: Sequence[float]) -> float:
@@ -100,32 +108,47 @@ def _logistic(weights: Sequence[float], values: Sequence[float]) -> float:
     return 1 / (1 + math.exp(-(w + a * x + b * y + c * z + d * t + e * u + f * v + g * r)))
 
 
-def likelihood(a: str | Reading, b: str | Reading, cosine: float, kind: Kind) -> float:
-    """The probability that two wordings which no guard keeps apart are one entry: 1 for the same words in any order."""
+def likelihood(a: str | Reading, b: str | Reading, cosine: float, kind: Kind, company: Company = "alone") -> float:
+    """The probability that two wordings which no guard keeps apart are one entry: 1 for the same words in any order.
+
+    Parameters
+    ----------
+    a, b : str or Reading
+        The wordings.
+    cosine : float
+        Of their vectors; centred (see `vectors.centred`) if `company` is "among".
+    kind : {"symptom", "cause", "solution"}
+        The column.
+    company : {"alone", "among"}
+        Which of the two models to ask.
+    """
     left = a if isinstance(a, Reading) else reading(a)
     right = b if isinstance(b, Reading) else reading(b)
     if left.length == right.length and left.bag == right.bag and left.content:
         return 1.0
-    return _logistic(_weights(kind), _values(left, right, cosine))
+    p = _logistic(_weights(kind, company), _values(left, right, cosine))
+    # "wipe the rollers" and "delete the old queue" share a verb, "replace the fuser" and "replace the drum" too.
+    near = cosine >= FAR[kind] - (CENTRED if company == "among" else 0.0)
+    return p if near else min(p, DOUBTFUL)
 
 
 def worth_checking(kind: Kind) -> float:
     """The probability below which a candidate changes no decision: neither the best, nor a rival, nor in doubt."""
     model = _model(kind)
-    return min(model["review_above"], model["merge_above"] - model["margin"])
+    return min(float(model["review_above"]), float(model["merge_above"]) - float(model["margin"]))
 
 
 def sure(kind: Kind, p: float) -> bool:
     """Whether a probability is so high that nothing else needs to be looked at."""
-    return p >= _model(kind)["sure_above"]
+    return p >= float(_model(kind)["sure_above"])
 
 
 def merges(kind: Kind, probabilities: Sequence[float]) -> bool:
     """Whether the best of several candidates is the one meant: sure by itself, or likely and clearly ahead of the next.
 
     Merging asks for more than `compare` does of one pair: a memory holds many entries of which at most one is meant,
-    and what was read out of a conversation is a rougher wording than two phrases put side by side. The cuts are those
-    at which the shipped corpus, read by the offline extractor, keeps nine of ten pieces of evidence with their own.
+    and what was read out of a conversation is a rougher wording than two phrases put side by side. The cuts are chosen
+    by `scripts/train_pairs.py` on the causes that the model learned from.
 
     Parameters
     ----------
@@ -136,7 +159,9 @@ def merges(kind: Kind, probabilities: Sequence[float]) -> bool:
     """
     model, best = _model(kind), probabilities[0]
     rival = probabilities[1] if len(probabilities) > 1 else 0.0
-    return best >= model["sure_above"] or (best >= model["merge_above"] and best - rival >= model["margin"])
+    if best >= float(model["sure_above"]):
+        return True
+    return best >= float(model["merge_above"]) and best - rival >= float(model["margin"])
 
 
 def compare(a: str, b: str, cosine: float, kind: Kind) -> Verdict:

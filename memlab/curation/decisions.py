@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Literal, get_args
 
 from memlab.curation.keys import normal_key
 from memlab.errors import InputError
-from memlab.records import Kind, clean_text, content_hash
+from memlab.records import Kind, clean_text, content_hash, parse_time
 
 __all__ = ["NO_DECISIONS", "Answer", "Decision", "Decisions"]
 
-Answer = Literal["same", "apart", "reject", "rename", "accept"]
-_PAIRS = ("same", "apart", "rename")
+Answer = Literal["same", "apart", "reject", "rename", "accept", "rest"]
+_PAIRS = ("same", "apart", "rename", "rest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,10 @@ class Decision:
     """A person's answer about one wording or a pair.
 
     `same` and `apart` are about wordings `a` and `b`; `reject` keeps wording `a` (and what means the same) out;
-    `accept` lets `a` in although it needed a review; `rename` gives the entry with wording `a` the title `b`. Decisions
-    name wordings and not ids, so they survive every replay. Of two that contradict each other the later one holds.
+    `accept` lets `a` in although it needed a review; `rename` gives the entry with wording `a` the title `b`. `rest`
+    takes the entry with wording `a` out of sight from the moment `b` on (ISO 8601), until a later conversation has it
+    again: it loses nothing, and it changes no curation. Decisions name wordings and not ids, so they survive every
+    replay. Of two that contradict each other the later one holds.
 
     Attributes
     ----------
@@ -49,7 +52,9 @@ class Decision:
             raise InputError(f"{self.answer}: a decision needs a category and a wording")
         if (self.answer in _PAIRS) != bool(self.b):
             needed = "a second wording" if self.answer in _PAIRS else "one wording only"
-            raise InputError(f"{self.answer} needs {needed}")
+            raise InputError(f"{self.answer} needs {needed if self.answer != 'rest' else 'a moment'}")
+        if self.answer == "rest":
+            object.__setattr__(self, "b", parse_time(self.b).astimezone(UTC).isoformat())
         if self.answer == "apart" and normal_key(self.a) == normal_key(self.b):
             raise InputError(f"{self.a!r} and {self.b!r} are the same words; they can't be kept apart")
 
@@ -57,9 +62,10 @@ class Decision:
     def id(self) -> str:
         """Hash of what was decided, whoever and whenever; the order of a pair does not matter."""
         pair = [normal_key(self.a), normal_key(self.b)] if self.b else [normal_key(self.a)]
-        if self.answer == "rename":
+        if self.answer in ("rename", "rest"):
             pair[1] = self.b
-        return content_hash([self.answer, self.category, self.kind, pair if self.answer == "rename" else sorted(pair)])
+            return content_hash([self.answer, self.category, self.kind, pair])
+        return content_hash([self.answer, self.category, self.kind, sorted(pair)])
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Decision:
@@ -91,6 +97,8 @@ class Decisions:
         renamed: dict[tuple[Kind, str], Decision] = {}
         for d in items:
             keys = frozenset((normal_key(d.a), normal_key(d.b)))
+            if d.answer == "rest":
+                continue
             if d.answer in ("same", "apart"):
                 pairs[d.kind, keys] = d
             elif d.answer == "rename":

@@ -1,267 +1,18 @@
-"""What keeps two similar wordings apart: identifiers, negation, who it happens to, product, a swapped word.
+"""What keeps two similar wordings apart: identifiers, negation, who it happens to, product, state, a swapped word.
 
 Similarity can't see these: "error 809" and "error 691" have a cosine of 0.91, true paraphrases about 0.54.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from threading import Lock
-
-import regex
-
-from memlab.curation.keys import normal_key, words
+from memlab.curation import lexicon as lex
+from memlab.curation.wordings import Reading, content_words, identifiers, reading, shared_trigrams, stem, stems
 
 __all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "shared_trigrams", "stem", "stems"]
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_STOP = _words(
-    """a an and are as at be been but by did do does for from had has have in into is it its of on onto or so than that
-    the their then there these this those to was were when where which while will with i me my mine we us our you your
-    he she they them just only also very really still again now get gets got getting keep keeps any some all am if more
-    longer anymore mehr der die das den dem ein eine einen und oder ist sind war hat haben ich mir mein meine es im in
-    am auf mit von zu für le la les un une des du de et ou est sont je me mon ma il elle dans sur avec pour que qui ne"""
-)
-_NEGATION = _words("not no never without nothing nobody none cannot nicht kein keine keinen ohne nie pas sans jamais")
-_SELF = _words("i me my we us our myself ich mir mich je moi")
-_OTHER = _words(
-    """others other they them their people anyone anybody everyone everybody nobody noone someone somebody colleagues
-    colleague caller callers participants participant attendees customer customers andere anderen autres"""
-)
-_PERCEIVE = _words("hear hears heard see sees seen understand call reach hören sehen entendre voir")
-_UNITS = _words(
-    """s sec second seconds min mins minute minutes h hour hours day days week weeks month months am pm uhr times time x
-    people users colleagues of pages gb mb % percent"""
-)
-_PRODUCTS = {
-    "teams": "teams msteams", "outlook": "outlook", "onedrive": "onedrive", "sharepoint": "sharepoint",
-    "vpn": "vpn anyconnect globalprotect tunnel wireguard openvpn forticlient", "excel": "excel", "word": "winword",
-    "zoom": "zoom", "citrix": "citrix", "sap": "sap", "printer": "printer drucker imprimante", "scanner": "scanner",
-    "mouse": "mouse", "keyboard": "keyboard", "chrome": "chrome", "edge": "edge", "firefox": "firefox",
-    "intune": "intune", "slack": "slack", "webex": "webex", "bitlocker": "bitlocker", "mac": "mac macbook macos",
-}  # fmt: skip
-_PRODUCT_OF = {word: product for product, names in _PRODUCTS.items() for word in names.split()}
-_OPPOSITES = [
-    ("visible", "hidden"), ("incoming", "outgoing"), ("inbound", "outbound"), ("upload", "download"),
-    ("enable", "disable"), ("enabled", "disabled"), ("install", "uninstall"), ("send", "receive"), ("sent", "received"),
-    ("add", "remove"), ("open", "close"), ("start", "stop"), ("on", "off"), ("before", "after"), ("left", "right"),
-    ("internal", "external"), ("connect", "disconnect"), ("lock", "unlock"), ("allow", "block"), ("allowed", "blocked"),
-    ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"), ("uploading", "downloading"),
-    ("sending", "receiving"), ("microphone", "speaker"), ("camera", "microphone"), ("upgrade", "downgrade"),
-    ("update", "rollback"),
-]  # fmt: skip
-_OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
-# Words that also do other work ("hold on", "since the new year"): opposites only between sentences that are alike.
-_WEAK = _words("on off old new first last before after left right open close start stop")
-_PAST = _words("longer more anymore mehr plus")  # "no longer" negates the word before it
-_SKIP = _words("since until yet even seit bis depuis seul")
-_ELISION = regex.compile(r"(l|d|n|j|qu|s|m|t|c)'(.{2,})")
-_CAPITAL = regex.compile(r"\b[B-HJ-Z]\b")
-_CLOCK = regex.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
-_TOWARDS = _words("from to into onto von nach zu aus vers")
-_ENDING = regex.compile(r"(?:ations?|ings?|ed|es|s|ly|ment)$")
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """A word without its common English ending, so that "drops" meets "dropped".
-
-    >>> stem("drops") == stem("dropped")
-    True
-    """
-    if len(word) < 5 or any(c.isdigit() for c in word):
-        return word.rstrip("s") if len(word) == 4 and word.endswith("s") and not word.endswith("ss") else word
-    base = _ENDING.sub("", word)
-    base = base if len(base) >= 3 else word
-    return base[:-1] if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls" else base.rstrip("e")
-
-
-MOST_BITS = 8192
-_BITS: dict[str, int] = {}
-_LOCK = Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the guards look at in a wording, read once.
-
-    Attributes
-    ----------
-    words : tuple of str
-        In order, contracted negations opened (can't → can not).
-    content : frozenset of str
-        Stems of the words that carry meaning.
-    identifiers : frozenset of str
-        Words with a digit or an underscore, but not amounts.
-    products : frozenset of str
-        Products that are named.
-    direction : tuple of str
-        Who perceives whom.
-    negated : frozenset of str
-        Stems that stand right behind a negation.
-    bag : tuple of str
-        The words, sorted.
-    mask, rest : int, frozenset of str
-        Trigrams of the normalised key: a bit for each of those met first, the others by name (see `shared_trigrams`).
-    length, meanings, grams : int
-        Numbers of words, of stems that carry meaning, and of trigrams.
-    opposites : tuple of (str, str)
-        Words that have an opposite, with it, sorted.
-    """
-
-    words: tuple[str, ...]
-    content: frozenset[str]
-    identifiers: frozenset[str]
-    products: frozenset[str]
-    direction: tuple[str, ...]
-    negated: frozenset[str]
-    bag: tuple[str, ...]
-    mask: int
-    rest: frozenset[str]
-    length: int
-    meanings: int
-    grams: int
-    opposites: tuple[tuple[str, str], ...]
-
-
-@lru_cache(maxsize=4096)
-def reading(text: str) -> Reading:
-    """Read a wording for the guards and the pair model."""
-    plain, found, padded = words(text), _split(text), f"  {normal_key(text)} "
-    content = frozenset(stem(w) for w in found if w not in _STOP and w not in _NEGATION)
-    trigrams = {padded[n : n + 3] for n in range(len(padded) - 2)}
-    mask, rest = _as_bits(trigrams)
-    return Reading(
-        words=found,
-        content=content,
-        identifiers=_identifiers(found, frozenset(_CAPITAL.findall(text))),
-        products=frozenset(_PRODUCT_OF[w] for w in found if w in _PRODUCT_OF),
-        direction=_direction(found),
-        negated=_negated(found),
-        bag=tuple(sorted(plain)),
-        mask=mask,
-        rest=rest,
-        length=len(plain),
-        meanings=len(content),
-        grams=len(trigrams),
-        opposites=tuple((w, _OPPOSITE[w]) for w in sorted({*found}) if w in _OPPOSITE),
-    )
-
-
-def _as_bits(trigrams: set[str]) -> tuple[int, frozenset[str]]:
-    # Comparing wordings is the hot spot of a replay, and its time goes into reaching memory: a few hundred bytes in one
-    # piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
-    bits = list(map(_BITS.get, trigrams))
-    rest: frozenset[str] = frozenset()
-    if None in bits:
-        with _LOCK:
-            bits = [_BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS]
-        rest = frozenset(g for g in trigrams if g not in _BITS)
-    known = [bit for bit in bits if bit is not None]
-    flags = bytearray((max(known, default=0) >> 3) + 1)
-    for bit in known:
-        flags[bit >> 3] |= 1 << (bit & 7)
-    return int.from_bytes(flags, "little"), rest
-
-
-def shared_trigrams(a: Reading, b: Reading) -> int:
-    """How many trigrams two wordings have in common."""
-    shared = (a.mask & b.mask).bit_count()
-    return shared + len(a.rest & b.rest) if a.rest and b.rest else shared
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """Words with contracted negations and elisions opened: can't → can not, l'écran → écran."""
-    out: list[str] = []
-    for word in words(text):
-        if "'" not in word:
-            out += ["can", "not"] if word == "cannot" else [word]
-        elif word.endswith("n't"):
-            out += [{"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]), "not"]
-        else:
-            elided = _ELISION.match(word)
-            out.append(elided[2] if elided else word)
-    return tuple(out)
-
-
-def stems(text: str) -> list[str]:
-    """Stems of the words that carry meaning, in order, each as often as it stands there.
-
-    >>> stems("The VPN drops, and drops again")
-    ['vpn', 'drop', 'drop']
-    """
-    return [stem(w) for w in _split(text) if w not in _STOP and w not in _NEGATION]
-
-
-def content_words(text: str) -> frozenset[str]:
-    """Stems of the words that carry meaning (no stop words, no negations).
-
-    >>> sorted(content_words("The VPN drops on hotel Wi-Fi"))
-    ['drop', 'hotel', 'vpn', 'wi-fi']
-    """
-    return reading(text).content
-
-
-def identifiers(text: str) -> frozenset[str]:
-    """Error codes, versions, numbers, room and article names: words with a digit or an underscore, but not amounts.
-
-    >>> sorted(identifiers("error 809 after 5 minutes in room A-101"))
-    ['809', 'a-101']
-    """
-    return reading(text).identifiers
-
-
-def _identifiers(found: tuple[str, ...], capitals: frozenset[str]) -> frozenset[str]:
-    odd = [(n, w) for n, w in enumerate(found) if len(w) == 1 or not w.isalpha()]
-    return frozenset([w for n, w in odd if _identifies(found, n, w, capitals)])
-
-
-def _identifies(found: tuple[str, ...], n: int, word: str, capitals: frozenset[str]) -> bool:
-    letter = len(word) == 1 and word.upper() in capitals
-    if not (letter or any(c.isdigit() for c in word) or "_" in word) or _CLOCK.fullmatch(word):
-        return False
-    if not letter and (not word.isdigit() or len(word) > 2):
-        return True
-    # "Windows 11", "drive D": a small number or a letter is a name only behind a word, and not before a unit.
-    named = n > 0 and found[n - 1] not in _STOP and found[n - 1] not in _NEGATION
-    return named and not (n + 1 < len(found) and found[n + 1] in _UNITS)
-
-
-def _negated(found: tuple[str, ...]) -> frozenset[str]:
-    """What each negation is about: the next word with a meaning, or the one before it ("druckt nicht", "no longer")."""
-    out: set[str] = set()
-    for n, word in enumerate(found):
-        if word in _NEGATION:
-            past = n + 1 < len(found) and found[n + 1] in _PAST
-            behind, before = _meaning(found[n + 1 : n + 4]), _meaning(found[max(0, n - 3) : n][::-1])
-            out.update((before or behind if past else behind or before)[:1])
-    return frozenset(out)
-
-
-def _meaning(found: tuple[str, ...]) -> list[str]:
-    silent = (_STOP, _NEGATION, _PAST, _SKIP)
-    return [stem(w) for w in found if not any(w in words for words in silent)]
-
-
-def _direction(found: tuple[str, ...]) -> tuple[str, ...]:
-    """Who perceives whom: ("other", "self") for "others cannot hear me"; empty where nobody perceives anybody."""
-    people: list[str] = []
-    verb = False
-    for word in found:
-        if word in _PERCEIVE:
-            if not people:
-                people.append("self")
-            verb = True
-        elif word in _SELF or word in _OTHER:
-            who = "self" if word in _SELF else "other"
-            if not people or people[-1] != who:
-                people.append(who)
-    return tuple(people[:2]) if verb and len(people) > 1 else ()
+_TOWARDS = frozenset("from to into onto von nach zu aus vers".split())
+_RELATION = frozenset(stem(w) for w in lex.RELATIONS)
+FRAME = 2  # words that must stand around what differs, stop words counted
 
 
 def conflict(a: str | Reading, b: str | Reading) -> str | None:
@@ -276,12 +27,17 @@ def conflict(a: str | Reading, b: str | Reading) -> str | None:
     """
     left = a if isinstance(a, Reading) else reading(a)
     right = b if isinstance(b, Reading) else reading(b)
+    if left.plain and right.plain:
+        return _swap_conflict(left, right)
     return (
         (left.identifiers and right.identifiers and _identifier_conflict(left, right))
-        or (left.products and right.products and _product_conflict(left, right))
+        or (left.products and right.products and _apart("product", left.products, right.products))
+        or (left.systems and right.systems and _apart("system", left.systems, right.systems))
         or (left.direction and right.direction and _direction_conflict(left, right))
         or ((left.negated or right.negated) and _negation_conflict(left, right))
         or (left.opposites and _opposite_conflict(left, right))
+        or (left.states and right.states and _state_conflict(left, right))
+        or (left.quantity and right.quantity and _quantity_conflict(left, right))
         or _swap_conflict(left, right)
         or None
     )
@@ -291,13 +47,13 @@ def _named(what: str, left: frozenset[str], right: frozenset[str]) -> str:
     return f"different {what}: {' '.join(sorted(left))} / {' '.join(sorted(right))}"
 
 
+def _apart(what: str, left: frozenset[str], right: frozenset[str]) -> str | None:
+    return _named(what, left, right) if left.isdisjoint(right) else None
+
+
 def _identifier_conflict(a: Reading, b: Reading) -> str | None:
     left, right = a.identifiers - b.identifiers, b.identifiers - a.identifiers
     return _named("identifier", left, right) if left and right else None
-
-
-def _product_conflict(a: Reading, b: Reading) -> str | None:
-    return _named("product", a.products, b.products) if a.products.isdisjoint(b.products) else None
 
 
 def _direction_conflict(a: Reading, b: Reading) -> str | None:
@@ -307,12 +63,18 @@ def _direction_conflict(a: Reading, b: Reading) -> str | None:
 
 
 def _negation_conflict(a: Reading, b: Reading) -> str | None:
-    flipped = (a.negated ^ b.negated) & a.content & b.content
-    if flipped:
-        return f"negated on one side: {' '.join(sorted(flipped))}"
-    if bool(a.negated) != bool(b.negated) and _overlap(a, b) >= 0.6:
-        return "negated on one side"
-    return None
+    if a.negated and b.negated:  # each must deny what the other one states: "works here, not there"
+        denied, stated = (a.negated - b.negated) & b.content, (b.negated - a.negated) & a.content
+        if (denied and stated) or ((denied or stated) and _overlap(a, b) >= 0.8):
+            return f"negated on one side: {' '.join(sorted(denied | stated))}"
+        return None
+    denying, stating = (a, b) if a.negated else (b, a)
+    if stating.failing - denying.content:
+        return None  # "cannot open it" and "error on opening it" say the same
+    denied = denying.negated & stating.content
+    if denied:
+        return f"negated on one side: {' '.join(sorted(denied))}"
+    return "negated on one side" if _overlap(a, b) >= 0.6 else None
 
 
 def _overlap(a: Reading, b: Reading) -> float:
@@ -321,16 +83,29 @@ def _overlap(a: Reading, b: Reading) -> float:
 
 def _opposite_conflict(a: Reading, b: Reading) -> str | None:
     for word, other in a.opposites:
-        if other in b.words and word not in b.words and (word not in _WEAK or _overlap(a, b) >= 0.5):
+        if other in b.words and word not in b.words and (word not in lex.WEAK or _overlap(a, b) >= 0.5):
             return f"opposite: {word} / {other}"
     return None
+
+
+def _state_conflict(a: Reading, b: Reading) -> str | None:
+    alike = a.states.isdisjoint(b.states) and _overlap(a, b) >= 0.5
+    return _named("state", a.states, b.states) if alike else None
+
+
+def _quantity_conflict(a: Reading, b: Reading) -> str | None:
+    if a.quantity == b.quantity or _overlap(a, b) < 0.5:
+        return None
+    return f"different number of those concerned: {a.quantity} / {b.quantity}"
 
 
 def _swap_conflict(a: Reading, b: Reading) -> str | None:
     """Sentences that differ in a word or two of equal standing speak of different things, places, people or ways."""
     shared = len(a.content & b.content)
+    if not shared:
+        return None
     left, right = a.meanings - shared, b.meanings - shared
-    if shared >= 2 and left and right and left + right <= 4 and 2 * shared > left + right:
+    if left and right and left + right <= 4 and _in_one_frame(a, b, shared, left + right):
         here, there = _things(a.content - b.content), _things(b.content - a.content)
         if here and there:
             return _named("word", here, there)
@@ -338,7 +113,64 @@ def _swap_conflict(a: Reading, b: Reading) -> str | None:
         here, there = frozenset(a.words) & _TOWARDS, frozenset(b.words) & _TOWARDS
         if here and there and (here != there or len(here) > 1):
             return f"different direction: {' … '.join(sorted(here))} / {' … '.join(sorted(there))}"
+    return _turned_conflict(a, b) if left + right <= 1 and shared >= 3 and a.words != b.words else None
+
+
+def _in_one_frame(a: Reading, b: Reading, shared: int, differing: int) -> bool:
+    """Whether one sentence is the other with some words in the place of others, all else standing where it stood.
+
+    Who says the same in other words seldom keeps the rest: a frame that is the same to the last "the" and "is" was
+    filled with something else.
+    """
+    if shared >= 2 and 2 * shared > differing and _frame(a.sequence, b.sequence) >= shared:
+        return True
+    return _frame(a.words, b.words) >= FRAME
+
+
+def _frame(one: tuple[str, ...], two: tuple[str, ...]) -> int:
+    """How many words stand around the one stretch in which two sentences differ, of at most three words; else 0."""
+    shorter = min(len(one), len(two))
+    start = end = 0
+    while start < shorter and one[start] == two[start]:
+        start += 1
+    while end < shorter - start and one[-1 - end] == two[-1 - end]:
+        end += 1
+    here, there = one[start : len(one) - end], two[start : len(two) - end]
+    if here and there and max(len(here), len(there)) <= 3 and set(here).isdisjoint(there):
+        return start + end
+    differing = [(x, y) for x, y in zip(one, two, strict=False) if x != y]  # or two words, each in its place
+    apart = {x for x, _ in differing}.isdisjoint(y for _, y in differing)
+    return len(one) - len(differing) if len(one) == len(two) and len(differing) <= 2 and apart else 0
+
+
+def _turned_conflict(a: Reading, b: Reading) -> str | None:
+    """Where doer and done-to trade places, it is another problem: x calls y, y calls x."""
+    one, two = _places(a), _places(b)
+    verbs = sorted(_RELATION.intersection(one, two), key=lambda v: one[v])
+    if sorted(verbs, key=lambda v: two[v]) != verbs:
+        return f"turned round: {' … '.join(verbs)} / the other way"
+    for verb in verbs:
+        x, y = _before(one, verb), _before(two, verb)
+        if x != y and x and y and (one.get(y, -1) > one[verb] or two.get(x, -1) > two[verb]):
+            return f"turned round: {x} {verb} … / {y} {verb} …"
     return None
+
+
+def _before(places: dict[str, int], verb: str) -> str:
+    """Who does it: the nearest word with a meaning before a verb."""
+    ahead = [(n, word) for word, n in places.items() if n < places[verb]]
+    return max(ahead)[1] if ahead else ""
+
+
+def _places(read: Reading) -> dict[str, int]:
+    """Where each word with a meaning stands first; the speaker counts as one."""
+    out: dict[str, int] = {}
+    for n, word in enumerate(read.words):
+        if word in lex.SPEAKER:
+            out.setdefault("me", n)
+        elif word not in lex.STOP and word not in lex.NEGATION and word not in lex.AUXILIARY:
+            out.setdefault(stem(word), n)
+    return out
 
 
 def _things(stems: frozenset[str]) -> frozenset[str]:

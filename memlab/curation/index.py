@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlab.curation.guards import Reading, content_words, reading
 from memlab.curation.keys import normal_key
-from memlab.curation.vectors import DIGITS, lengths, whole
+from memlab.curation.vectors import DIGITS, lengths, middle, whole
 from memlab.operations import Operation
 from memlab.records import Kind
 
@@ -24,23 +25,63 @@ Vectors = Callable[[Sequence[str]], "NDArray[np.float32]"]
 NEAREST = 8  # candidates that a curator is shown
 BY_WORDS = 2  # of them, at most so many that share rare words but are not among the nearest
 RARE = 4  # a word that stands in more entries than this says nothing about which one is meant
-MOST_INDEXED = 16  # wordings of one entry that are compared by meaning: its first ones
+MOST_INDEXED = 8  # wordings of one entry that are compared by meaning: its first ones
 MANY_ROWS = 256
 STEPS = (0.75, 0.6, 0.45, 0.3, 0.0, -2.0)  # cosines above which candidates are looked for, until there are enough
 AHEAD = 1 << 22  # numbers in one block of products computed ahead
+ENOUGH = 32  # rows from which on their mean says what all wordings of the category have in common
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An entry that may be meant: its id, its wordings (nearest first) and their cosines to the proposal.
 
-    `readings` are the wordings as guards and pair model read them; without them they are read again.
+    Attributes
+    ----------
+    centred : tuple of float
+        The cosines after what the whole category has in common is taken out; empty while it has few wordings.
+    readings : tuple of Reading
+        The wordings as guards and pair model read them; without them they are read again.
     """
 
     entry: str
     wordings: tuple[str, ...]
     cosines: tuple[float, ...]
+    centred: tuple[float, ...] = ()
     readings: tuple[Reading, ...] = field(default=(), repr=False, compare=False)
+
+
+@dataclass(slots=True)
+class _Background:
+    """The mean of a column's first rows, and for each row its product with it and its squared distance from it."""
+
+    rows: int
+    mean: NDArray[np.float32]
+    along: list[float] = field(default_factory=list)
+    spread: list[float] = field(default_factory=list)
+    square: float = 0.0
+
+    def extend(self, matrix: NDArray[np.float32], norms: NDArray[np.float64], filled: int) -> None:
+        start = len(self.along)
+        if start == filled:
+            return
+        if not start:
+            self.square = float(self.mean @ self.mean)
+        # Whole numbers below 2**24, so that each product is exact however it is summed.
+        new = np.einsum("ij,j->i", matrix[start:filled], self.mean).tolist()
+        self.along += new
+        squares = np.rint(norms[start:filled] ** 2).tolist()
+        self.spread += [s - 2 * a + self.square for s, a in zip(squares, new, strict=True)]
+
+    def cosines(self, rows: Sequence[int], dots: Sequence[float], vector: NDArray[np.float32]) -> list[float]:
+        """Cosines of rows with a vector, given their products, after the mean is taken from both."""
+        own = float(vector @ self.mean)
+        mine = float(vector @ vector) - 2 * own + self.square
+        along, spread, shift = self.along, self.spread, self.square - own
+        return [
+            round((dot - along[row] + shift) / sqrt(max(spread[row] * mine, 1.0)), DIGITS)
+            for row, dot in zip(rows, dots, strict=True)
+        ]
 
 
 @dataclass(slots=True)
@@ -60,6 +101,7 @@ class _Column:
     ahead: dict[str, tuple[NDArray[np.float32], float, NDArray[np.float32]]] = field(default_factory=dict)
     ahead_rows: int = 0
     step: int = 0
+    background: _Background | None = None
 
     def append(self, text: str, entry: str, conversation: str) -> None:
         if len(self.rows.setdefault(entry, [])) >= MOST_INDEXED:
@@ -90,6 +132,20 @@ class _Column:
         self.filled = min(self.filled, len(self.texts))
         if self.ahead_rows > self.filled:
             self.ahead, self.ahead_rows = {}, 0
+        if self.background is not None and self.filled < self.background.rows:
+            self.background = None  # one of the rows that it is the mean of
+        elif self.background is not None:
+            del self.background.along[self.filled :], self.background.spread[self.filled :]
+
+    def common(self) -> _Background | None:
+        """What the first 32, 64, 128 … rows (as many as there are) have in common; it depends on the rows alone."""
+        rows = 1 << (self.filled.bit_length() - 1) if self.filled >= ENOUGH else 0
+        if not rows:
+            return None
+        if self.background is None or self.background.rows != rows:
+            self.background = _Background(rows, middle(self.matrix[:rows]))
+        self.background.extend(self.matrix, self.lengths, self.filled)
+        return self.background
 
     def fill(self, vectors: Vectors) -> None:
         """Give rows that have no vector yet theirs: those known from looking ahead, or all others in one go."""
@@ -186,12 +242,21 @@ class EntryIndex:
         column = self._column(kind)
         if not column.texts:
             return []
-        scores = self._cosines(column, text)
+        vector, dots, scores = self._cosines(column, text)
         chosen = _nearest(column, scores, k)
         also = _by_words(column, text, chosen)
-        return _candidates(column, [*chosen[: k - len(also)], *also], scores)
+        return _candidates(column, [*chosen[: k - len(also)], *also], scores, dots, vector)
 
-    def _cosines(self, column: _Column, text: str) -> NDArray[np.float64]:
+    def background(self, kind: Kind) -> NDArray[np.float32] | None:
+        """What the wordings of a column have in common, as a whole vector; None while there are few of them."""
+        column = self._column(kind)
+        column.fill(self._vectors)
+        found = column.common()
+        return found.mean if found else None
+
+    def _cosines(
+        self, column: _Column, text: str
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]]:
         column.fill(self._vectors)
         known = column.ahead.get(text)
         if known is None:
@@ -203,7 +268,7 @@ class EntryIndex:
             late = np.einsum("ij,j->i", column.matrix[column.ahead_rows : column.filled], vector)
             dots = np.concatenate([early, late])
         scores: NDArray[np.float64] = dots / (column.lengths[: column.filled] * length)
-        return scores
+        return vector, dots, scores
 
 
 def _nearest(column: _Column, scores: NDArray[np.float64], k: int) -> list[str]:
@@ -240,22 +305,35 @@ def _by_words(column: _Column, text: str, known: Sequence[str]) -> list[str]:
     return [e for _, e in found[:BY_WORDS]]
 
 
-def _candidates(column: _Column, entries: Sequence[str], scores: NDArray[np.float64]) -> list[Candidate]:
+def _candidates(
+    column: _Column,
+    entries: Sequence[str],
+    scores: NDArray[np.float64],
+    dots: NDArray[np.float32],
+    vector: NDArray[np.float32],
+) -> list[Candidate]:
     """The entries with their wordings and cosines, both nearest first (ties by id, by text)."""
     rows = [row for entry in entries for row in column.rows[entry]]
-    values, start, found = (-scores[rows].round(DIGITS)).tolist(), 0, []
+    values, products, start = (-scores[rows].round(DIGITS)).tolist(), dots[rows].tolist(), 0
+    background, texts, readings = column.common(), column.texts, column.readings
+    among = background.cosines(rows, products, vector) if background else [0.0] * len(rows)
+    found: list[tuple[float, str, list[tuple[float, str, int, float]]]] = []
     for entry in entries:
         end = start + len(column.rows[entry])
-        texts = [column.texts[row] for row in rows[start:end]]
-        found.append((entry, sorted(zip(values[start:end], texts, rows[start:end], strict=True))))
+        part = rows[start:end]
+        mine = list(zip(values[start:end], [texts[row] for row in part], part, among[start:end], strict=True))
+        if len(mine) > 1:
+            mine.sort()
+        found.append((mine[0][0], entry, mine))
         start = end
-    found.sort(key=lambda item: (item[1][0][0], item[0]))
+    found.sort(key=lambda item: item[:2])
     return [
         Candidate(
             entry,
-            tuple([text for _, text, _ in wordings]),
-            tuple([-value for value, _, _ in wordings]),
-            tuple([column.readings[row] for _, _, row in wordings]),
+            tuple([w[1] for w in wordings]),
+            tuple([-w[0] for w in wordings]),
+            tuple([w[3] for w in wordings]) if background else (),
+            tuple([readings[w[2]] for w in wordings]),
         )
-        for entry, wordings in found
+        for _, entry, wordings in found
     ]

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DIGITS", "SCALE", "cosines", "lengths", "one_thread", "whole"]
+__all__ = ["DIGITS", "SCALE", "centred", "cosines", "lengths", "middle", "one_thread", "whole"]
 
 SCALE = 4000  # a vector of length 1 becomes one of about this length; products of two sum to less than 2**24
 DIGITS = 4
@@ -48,6 +48,34 @@ def cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> list[fl
     dots = (matrix @ vector).astype(np.float64)
     values: list[float] = np.round(dots / (lengths(matrix) * lengths(vector[None])[0]), DIGITS).tolist()
     return values
+
+
+def middle(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of whole rows, as a whole vector: what all wordings about one topic have in common."""
+    total: NDArray[np.float64] = matrix.sum(axis=0, dtype=np.float64)
+    rounded: NDArray[np.float32] = np.rint(total / max(1, len(matrix))).astype(np.float32)
+    return rounded
+
+
+def centred(matrix: NDArray[np.float32], vector: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Cosines of whole rows with a whole vector after the mean is taken from both, rounded to 4 digits.
+
+    In one category all wordings are alike to a degree, because all speak of one product. Taking out what they share
+    leaves what tells them apart. Each product is exact, so neither order nor number of rows shows.
+
+    References
+    ----------
+    Mu & Viswanath (2018), All-but-the-top: simple and effective postprocessing for word representations,
+    arXiv:1702.01417.
+
+    >>> centred(whole([[1.0, 0.0], [0.0, 1.0]]), whole([1.0, 0.0]), whole([0.5, 0.5])).tolist()
+    [1.0, -1.0]
+    """
+    rows = matrix.astype(np.float64) - mean
+    one = vector.astype(np.float64) - mean
+    norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", rows, rows), 1.0) * max(float(one @ one), 1.0))
+    found: NDArray[np.float64] = np.round(np.einsum("ij,j->i", rows, one) / norms, DIGITS)
+    return found
 
 
 def one_thread() -> AbstractContextManager[object]:
