@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memlab.bank import Bank
 from memlab.curation.guards import identifiers
 from memlab.errors import InputError
-from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
+from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution, canonical_json
 
 __all__ = ["Episode", "episode_of", "episodes", "episodes_of"]
+
+
+_VERIFICATION: Mapping[Resolution, str] = {
+    "confirmed": "the user confirmed it",
+    "inferred": "it shows from what happened",
+    "unresolved": "not resolved",
+    "abandoned": "left before the end",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +33,10 @@ class Episode:
         What was wrong, and facts about device, versions and place, each with its quote.
     steps : tuple of Attempt
         What was tried, in the order of the conversation, with outcomes.
+    root_cause, solution : Mention, Solution or None
+        What was behind it, and what ended it.
+    resolution : str
+        How well that is verified: the user says so (confirmed), it shows (inferred), or neither.
     identifiers : tuple of str
         Error codes, versions and numbers that occur in these texts and quotes, sorted.
     """
@@ -40,9 +54,25 @@ class Episode:
     resolution: Resolution
     identifiers: tuple[str, ...]
 
+    @property
+    def quotes(self) -> tuple[tuple[int, str], ...]:
+        """Every passage that the record rests on with its turn, in the order of the conversation, each once."""
+        items = [*self.symptoms, *self.environment, *self.steps, self.root_cause, self.solution]
+        return tuple(sorted({(item.turn, item.quote) for item in items if item and item.quote}))
+
+    @property
+    def verification(self) -> str:
+        """How well the end of the case is verified, in words."""
+        return _VERIFICATION[self.resolution]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `memlab episodes --json` prints it."""
+        data: dict[str, Any] = json.loads(canonical_json(self))
+        return {**data, "verification": self.verification, "quotes": [list(q) for q in self.quotes]}
+
     def text(self) -> str:
         """The record as a few plain lines for an agent."""
-        lines = [f"case {self.conversation} ({self.day}, {self.resolution})"]
+        lines = [f"case {self.conversation} ({self.day}, {self.verification})"]
         lines += [f"symptom: {m.text}" for m in self.symptoms]
         lines += [f"environment: {m.text}" for m in self.environment]
         lines += [f"tried by {s.by}: {s.action} -> {s.outcome}" for s in self.steps]

@@ -1,4 +1,8 @@
-"""How well each root cause fits a query, from its views: the one formula that ranks hits and says when nothing fits."""
+"""How well each root cause fits a query, from its views: the one formula that ranks hits and says when nothing fits.
+
+The evidence of a cause adds up: what it means, what it says, the codes it names. It does not depend on its rivals, so a
+query that shares no rare word with anything is decided by meaning, and one that fits nothing has low scores everywhere.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,34 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EVIDENCE", "VIEWS", "evidence", "least", "probabilities"]
+__all__ = ["CURVE", "EVIDENCE", "LEVEL", "VIEWS", "among_rivals", "evidence", "least", "probabilities", "scores"]
 
-VIEWS = ("symptom", "opening", "opening_mean", "cause", "solution", "words", "turn_words", "identifier", "weight")
-"""Views of a cause: cosines with its symptoms' wordings, with what users first said in its conversations (best, and mean
-of the best three), with its own and its solutions' wordings; BM25 of transcripts and of single turns; whether a code or
-version of the query occurs; its weight in the graph."""
+VIEWS = (
+    *("symptom", "opening", "opening_mean", "cause", "solution", "turn"),
+    *("words", "document", "entries", "identifier", "cases"),
+)
+"""Views of a cause. Cosines: with its symptoms' wordings, with what users first said in its conversations (best, and
+mean of the best three), with its own and its solutions' wordings, with single turns of its conversations (where the
+bank holds their vectors; else the best opening). Mass of shared words (BM25): in its best transcript, in all its
+transcripts taken as one document, in its wordings. Whether a code or version of the query occurs in its wordings, and
+log(1 + conversations)."""
 
-EVIDENCE = ("meaning", "wording", "identifier", "weight", "mean meaning", "best meaning", "mean wording")
-"""What the ranking model weighs: the first four compare a cause with its rivals, the last three look at it alone."""
+EVIDENCE = ("meaning", "best", "words", "document", "entries", "identifier", "cases")
+"""What the ranking model weighs: the mean and the best view of meaning, then the views of words as they are."""
 
-_MEANING = [VIEWS.index(v) for v in ("opening", "opening_mean", "cause", "symptom")]
-_WORDING = [VIEWS.index(v) for v in ("words", "turn_words")]
-_SPREAD = 0.02  # added to a view's spread, so that noise between equal rivals is not blown up
+CURVE = ("slope", "rivals", "level", "offset")
+"""What the probability hangs on: the score, the log of its share among rivals, the best cosine that any of them has
+times `LEVEL` (so that within a query probabilities follow scores), and 1."""
+
+LEVEL = 10.0  # so that the numbers of the curve are of one size
+
+_MEANING = [VIEWS.index(v) for v in ("opening", "opening_mean", "cause", "symptom", "turn")]
+_BEST = [VIEWS.index(v) for v in ("opening", "cause", "symptom", "solution", "turn")]
+_AS_THEY_ARE = [VIEWS.index(v) for v in EVIDENCE[2:]]
 
 
 def evidence(views: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Views of all causes that compete for a query as evidence for each.
+    """The views of causes as evidence for each.
 
     Parameters
     ----------
@@ -37,30 +52,47 @@ def evidence(views: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns
     -------
     array of shape (causes, len(EVIDENCE))
-        Standardised among the rivals and added up by kind (all views of meaning count alike, since which one fits best
-        differs between customers), then the absolute level.
     """
-    among = (views - views.mean(axis=0)) / (views.std(axis=0) + _SPREAD)
-    columns = [
-        among[:, _MEANING].sum(axis=1),
-        among[:, _WORDING].sum(axis=1),
-        among[:, VIEWS.index("identifier")],
-        among[:, VIEWS.index("weight")],
-        views[:, _MEANING].mean(axis=1),
-        views[:, _MEANING].max(axis=1),
-        views[:, _WORDING].mean(axis=1),
-    ]
-    return np.stack(columns, axis=1)
+    meaning = [views[:, _MEANING].mean(axis=1), views[:, _BEST].max(axis=1)]
+    return np.concatenate([np.stack(meaning, axis=1), views[:, _AS_THEY_ARE]], axis=1)
+
+
+def scores(views: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weighed evidence of each cause, shape (causes,); higher fits better.
+
+    The weights are learned from training queries, so that the right causes of a query win against the others
+    (scripts/train_recall.py).
+    """
+    model = _model()
+    return np.asarray(evidence(views) @ np.array([model[name] for name in EVIDENCE]))
+
+
+def among_rivals(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log of each score's share among all (softmax), ≤ 0; a clear winner has 0, one of two equals log(1/2)."""
+    if not len(scores):
+        return scores
+    top = scores.max()
+    return np.asarray(scores - top - np.log(np.exp(scores - top).sum()))
 
 
 def probabilities(views: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of each cause to be the right one, in [0, 1], rounded to 4 digits; shape (causes,).
+    """The probability of each of the rivals for a query to be a right answer, in [0, 1], 4 digits; shape (causes,).
 
-    A logistic regression learned from training queries (scripts/train_recall.py).
+    A logistic curve over score, share among rivals and best cosine, fitted on first hits for training queries with an
+    answer, for the same without telling words, for queries put to another category, and for some that nobody can answer.
+    Several may be right, so they do not add up to 1.
+
+    References
+    ----------
+    Platt (1999), Probabilistic Outputs for Support Vector Machines.
     """
-    model = _model()
-    scores = evidence(views) @ np.array([model[name] for name in EVIDENCE]) + model["intercept"]
-    return np.asarray(np.round(1 / (1 + np.exp(-scores)), 4))
+    if not len(views):
+        return np.zeros(0)
+    model, found = _model(), scores(views)
+    level = LEVEL * evidence(views)[:, EVIDENCE.index("best")].max()
+    columns = np.stack([found, among_rivals(found), np.full(len(found), level), np.ones(len(found))], axis=1)
+    t = columns @ np.array([model[name] for name in CURVE])
+    return np.asarray(np.round(1 / (1 + np.exp(-t)), 4))
 
 
 def least() -> float:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scripted import conv, prop
+from scripted import HashEncoder, conv, prop
 
 from memlab import ranking
 from memlab.errors import InputError, ModelError, RecallError
 from memlab.models.embeddings import default_encoder
-from memlab.ranking import VIEWS, evidence, probabilities
-from memlab.recalling import recall, search_episodes
+from memlab.ranking import EVIDENCE, VIEWS, among_rivals, evidence, probabilities, scores
+from memlab.recalling import cause_index, recall, search_episodes
+from memlab.recalling.exact import codes, fits, product_names
+from memlab.recalling.index import Segments
+from memlab.recalling.words import Words
 
 
 def _teach(bank, teach):
@@ -50,7 +53,7 @@ def test_other_words_find_the_symptom_by_meaning(bank, teach):
 
 def test_hits_are_distinct_causes_and_at_most_k(bank, teach):
     _teach(bank, teach)
-    hits = recall(bank, "VPN login fails", k=5, least=0.0)
+    hits = recall(bank, "VPN login fails", k=5, least=0.0, exact=False)
     assert len({h.root_cause for h in hits}) == len(hits) == 3
     assert len(recall(bank, "VPN login fails", k=2, least=0.0)) == 2
 
@@ -79,24 +82,130 @@ def test_an_empty_memory_says_nothing_and_a_broken_encoder_is_an_error(bank, tea
 
 def test_memory_of_the_past_does_not_know_later_cases(bank, teach):
     _teach(bank, teach)
-    hits = recall(bank, "VPN login fails", k=5, at="2026-03-03T12:00:00+01:00", least=0.0)
+    hits = recall(bank, "VPN login fails", k=5, at="2026-03-03T12:00:00+01:00", least=0.0, exact=False)
     assert {c for h in hits for c in h.conversations} == {"c0", "c1"}
+
+
+def test_another_code_is_never_an_answer(bank, teach):
+    pairs = []
+    for n, code in enumerate(("80180014", "80180018")):
+        said = f"enrolment of my laptop fails with code {code}"
+        c = conv(f"c{n}", n, [("user", said), ("agent", f"cause {code}, fix {code}"), ("user", "works")])
+        pairs.append((c, prop(said, f"licence missing for {code}", f"assign licence {code}", "confirmed", said)))
+    other = conv("c2", 2, [("user", "black window at first start"), ("agent", "no network"), ("user", "works")])
+    pairs.append((other, prop("black window at first start", "no network", "plug in the cable", "confirmed")))
+    teach(bank, pairs, encoder=default_encoder())
+    asked = "my laptop can't be enrolled, code 80180014"
+    assert {h.conversations for h in recall(bank, asked, k=9, least=0.0)} == {("c0",), ("c2",)}
+    assert len(recall(bank, asked, k=9, least=0.0, exact=False)) == 3
+    assert [h.conversations for h in recall(bank, "enrolment fails", k=9, least=0.0, must=["80180018"])] == [("c1",)]
+    # A code that nobody has seen is answered by no other code, and one that is ruled out is not asked for.
+    assert {h.conversations for h in recall(bank, "code 80180099", k=9, least=0.0)} == {("c2",)}
+    assert len(recall(bank, "enrolment fails, but no 80180014", k=9, least=0.0)) == 3
+
+
+def test_codes_are_read_as_they_are_meant():
+    assert codes("error 809 at 9:15 in room 12, event 4771") == {"809", "4771"}
+    assert codes("Fehler 0x80070005, nicht 80180018") == {"0x80070005"}
+    assert codes("I get 809", known=frozenset({"809"})) == {"809"}
+    assert codes("three printers on floor 12") == frozenset()
+
+
+def test_products_must_agree_where_both_sides_name_one():
+    nothing = frozenset()
+    case = {"own_codes": nothing, "spoken": nothing}
+    assert not fits(nothing, frozenset({"printer"}), own_products=frozenset({"outlook"}), **case)
+    assert fits(nothing, frozenset({"printer"}), own_products=frozenset({"outlook", "printer"}), **case)
+    assert fits(nothing, frozenset({"printer"}), own_products=nothing, **case)
+    assert fits(nothing, nothing, own_products=frozenset({"outlook"}), **case)
+    assert product_names(["drucker", "hangs", "0x809"]) == {"drucker": frozenset({"printer"})}
+
+
+@pytest.mark.parametrize(
+    "query", ["how do I change my billing address?", "what is for lunch on Friday", "who won the match last night"]
+)
+def test_what_has_nothing_to_do_with_it_gets_no_answer(bank, teach, query):
+    _teach(bank, teach)
+    assert recall(bank, query) == []
+
+
+def test_scores_are_probabilities_and_in_order(bank, teach):
+    _teach(bank, teach)
+    hits = recall(bank, "VPN login fails with error 809", k=5, least=0.0, exact=False)
+    assert [h.score for h in hits] == sorted((h.score for h in hits), reverse=True)
+    assert all(0 <= h.score <= 1 for h in hits)
+    assert hits[0].score > ranking.least()
+    assert "words: vpn login fails error 809" in hits[0].reason
+
+
+def test_a_change_of_the_bank_is_seen_at_once(bank, teach):
+    _teach(bank, teach)
+    first = cause_index(bank, "vpn")
+    assert cause_index(bank, "vpn") is first
+    c = conv("c9", "2026-03-09T09:00:00+01:00", [("user", "screen is black"), ("agent", "cable"), ("user", "works")])
+    teach(bank, [(c, prop("screen is black", "loose cable", "plug it in", "confirmed"))], encoder=default_encoder())
+    assert cause_index(bank, "vpn") is not first
+    assert recall(bank, "my screen is black", least=0.0)[0].root_cause == "loose cable"
+
+
+def test_best_and_mean_of_best_by_owner():
+    # Owner 0 has .1, .9, .5, .3: best .9, mean of the best three (.9 + .5 + .3) / 3; owner 1 none; owner 2 one.
+    values = np.array([0.1, 0.9, 0.5, 0.3, 0.2])
+    segments = Segments([[0, 1, 2, 3], [], [4]])
+    assert segments.best(values).tolist() == [0.9, 0.0, 0.2]
+    assert segments.mean_of_best(values) == pytest.approx([1.7 / 3, 0.0, 0.2])
+    assert Segments([]).best(values).tolist() == []
+
+
+def test_word_mass_grows_and_its_share_does_not():
+    # "fox" stands in both texts: idf ln(1 + .5 / 2.5) = ln 1.2; both of length 2: 1 / (1 + 1.2).
+    words = Words([["red", "fox"], ["blue", "fox"]])
+    assert words.mass(["fox"]) == pytest.approx([np.log(1.2) / 2.2] * 2)
+    # "red": idf ln(1 + 1.5 / 1.5) = ln 2.
+    assert words.mass(["red", "fox"])[0] == pytest.approx((np.log(2) + np.log(1.2)) / 2.2)
+    assert words.share(["red", "fox"])[0] == pytest.approx((np.log(2) + np.log(1.2)) / 2.2 / (2 * np.log(3)))
+    assert words.mass(["green"]).tolist() == Words([[], []]).mass(["red"]).tolist() == [0.0, 0.0]
 
 
 def test_episodes_are_found_by_meaning_and_by_field(bank, teach):
     _teach(bank, teach)
-    found = search_episodes(bank, "cannot log in to the tunnel", fields={"identifier": "691"})
-    assert [e.conversation for e, _ in found] == ["c2"]
+    found = search_episodes(bank, "VPN login is refused", fields={"code": "691"})
+    assert [(e.episode.conversation, e.turn) for e in found] == [("c2", 0)]
+    assert found[0].snippet == "VPN login fails with error 691"
+    assert search_episodes(bank, "x", fields={"code": "69"}) == []
+    assert [e.episode.conversation for e in search_episodes(bank, "x", fields={"device": "Teams calls"})] == ["c0"]
+    assert len(search_episodes(bank, "x", fields={"day": "2026-03", "resolution": "confirmed"}, k=9)) == 3
     with pytest.raises(InputError, match="unknown field"):
         search_episodes(bank, "x", fields={"colour": "red"})
 
 
-def test_evidence_compares_rivals_and_keeps_the_level():
-    # Two rivals: view 0.9 against 0.1 has mean 0.5 and spread 0.4, so (0.9 - 0.5) / (0.4 + 0.02) = 0.9524.
+def test_a_snippet_is_cut_around_what_was_asked(bank, teach):
+    long = f"{'well ' * 60}the badge reader blinks {'and so on ' * 40}"
+    c = conv("c1", 0, [("user", "hello"), ("user", long), ("agent", "reset"), ("user", "works")])
+    teach(bank, [(c, prop("badge reader blinks", "no power", "reset it"))])
+    (found,) = search_episodes(bank, "badge reader", encoder=HashEncoder())
+    assert "the badge reader blinks" in found.snippet
+    assert found.snippet.startswith("… ") and found.snippet.endswith(" …") and len(found.snippet) < 170
+    assert found.turn == 1
+
+
+def test_evidence_adds_up_and_does_not_depend_on_rivals():
     views = np.zeros((2, len(VIEWS)))
-    views[0, VIEWS.index("opening")], views[1, VIEWS.index("opening")] = 0.9, 0.1
+    for view, value in (("opening", 0.9), ("turn", 0.4), ("words", 3.0), ("cases", 1.1)):
+        views[0, VIEWS.index(view)] = value
     rows = evidence(views)
-    assert rows[0, 0] == pytest.approx(0.9524, abs=1e-4) == -rows[1, 0]
-    assert rows[0, 5] == 0.9  # the best view of meaning
+    # Meaning is the mean of opening, opening_mean, cause, symptom and turn: (.9 + 0 + 0 + 0 + .4) / 5.
+    assert rows[0].tolist() == pytest.approx([0.26, 0.9, 3.0, 0.0, 0.0, 0.0, 1.1])
+    assert len(EVIDENCE) == rows.shape[1]
+    assert evidence(views[:1])[0].tolist() == rows[0].tolist()
+    assert scores(views)[0] == scores(views[:1])[0]
     p = probabilities(views)
-    assert p[0] > p[1] and 0 <= ranking.least() < 1
+    assert p[0] > p[1]
+    assert 0 <= ranking.least() < 1
+    assert probabilities(views[:0]).tolist() == []
+
+
+def test_two_equals_share_and_a_winner_takes_all():
+    assert among_rivals(np.array([3.0, 3.0])) == pytest.approx([np.log(0.5)] * 2)
+    assert among_rivals(np.array([50.0, 0.0]))[0] == pytest.approx(0.0)
+    assert among_rivals(np.zeros(0)).tolist() == []

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scripted import START, HashEncoder, Scripted, ScriptedCurator, conv, prop
 from skills_ref.parser import parse_frontmatter
-from skills_ref.validator import validate_metadata
+from skills_ref.validator import validate, validate_metadata
 
 from memlab.curation.curator import Choice
 from memlab.curation.resolving import CategoryState, curate
 from memlab.errors import InputError
 from memlab.graph import SkillGraph
 from memlab.models.tokens import count_tokens
-from memlab.rendering import cause_cards, escape, parse_skill, render_skill, skill_name, unescape
+from memlab.rendering import (
+    cause_cards,
+    escape,
+    parse_causes,
+    parse_skill,
+    render_skill,
+    shorten,
+    skill_data,
+    skill_files,
+    skill_name,
+    skill_page,
+    unescape,
+    write_skill,
+)
 
 
 def graph_of(*cases, customer: str = "acme", category: str = "vpn") -> SkillGraph:
@@ -28,23 +42,12 @@ def graph_of(*cases, customer: str = "acme", category: str = "vpn") -> SkillGrap
     return state.graph.view()
 
 
-GOLDEN = """\
-1. blocked UDP 500 | 2 conversations, last 2026-03-03, 2 confirmed, weight 0.91
-   symptom: VPN error 809 | weight 0.91
-   symptom: no tunnel \\| at home | weight 0.69
-   fix: open the port | worked 1, failed 0
-   workaround: use the phone | worked 1, failed 0
-   did not help: reboot | 2 times
-2. unknown cause of: VPN error 691 | 1 conversation, last 2026-03-02, 0 confirmed, weight 0.26
-   symptom: VPN error 691 | weight 0.26
-   fix: change the realm | worked 1, failed 0
-   did not help: reboot | 1 times
-"""
+GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_the_page_that_an_agent_reads():
+def three_cases(**whose: str) -> SkillGraph:
     """A fix of yesterday is worth 0.995, a detour of today 0.5: log(1 + 1.495) = 0.91; a claim 0.3: log(1.298) = 0.26."""
-    graph = graph_of(
+    return graph_of(
         (
             conv("c1", 0),
             prop(["VPN error 809", "no tunnel | at home"], "blocked UDP 500", "open the port", failed=["reboot"]),
@@ -54,12 +57,30 @@ def test_the_page_that_an_agent_reads():
             prop("VPN error 809", "blocked UDP 500", "use the phone", failed=["reboot"], kind="workaround"),
         ),
         (conv("c3", 0), prop("VPN error 691", None, "change the realm", "unresolved", failed=["reboot"])),
+        (
+            conv("c4", -3),
+            prop("<b>slow</b> ```", "a long story " * 20, None, "unresolved", failed=["wait\u2028longer"]),
+        ),
+        **whose,
     )
-    text = render_skill(graph)
-    body = text.split("````memory\n")[1].split("````")[0]
-    assert body == GOLDEN
-    assert text == render_skill(graph)
-    assert "As of 2026-03-03, 3 conversations." in text
+
+
+@pytest.mark.parametrize("name", ["SKILL.md", "references/causes.md", "page.html", "lean.md"])
+def test_what_is_rendered_is_what_was_looked_at(name):
+    """Golden files were read by a person; a change of theirs is a change of what agents read."""
+    graph = three_cases()
+    made = {
+        **skill_files(graph, budget=600),
+        "page.html": skill_page(graph),
+        "lean.md": render_skill(graph, budget=200, lean=True),
+    }
+    assert made[name] == (GOLDEN / name).read_text("utf-8")
+
+
+def test_the_page_that_an_agent_reads_is_read_back():
+    text = render_skill(three_cases())
+    assert text == render_skill(three_cases())
+    assert "As of 2026-03-03, 4 conversations." in text
     assert parse_skill(text)["causes"][0] == {
         "cause": "blocked UDP 500",
         "symptom": ["VPN error 809", "no tunnel | at home"],
@@ -67,6 +88,84 @@ def test_the_page_that_an_agent_reads():
         "workaround": ["use the phone"],
         "did not help": ["reboot"],
     }
+
+
+def test_a_cause_says_when_to_stop():
+    text = render_skill(three_cases())
+    assert text.count("   no known fix: escalate") == 1
+    detour = graph_of((conv("c1", 0), prop("slow", "old driver", "use the tablet", kind="workaround")))
+    assert "only worked around so far: escalate for a fix" in render_skill(detour)
+    fails = prop("slow", "old driver", None, "unresolved", failed=["update it"])
+    often = graph_of((conv("c1", 0), prop("slow", "old driver", "update it")), (conv("c2", 1), fails))
+    assert "try once, then escalate" in render_skill(often)
+
+
+def test_a_long_text_is_cut_at_a_word_and_whole_in_the_references():
+    story = ("a long story " * 20).strip()
+    files = skill_files(three_cases(), budget=600)
+    (shown,) = (c["cause"] for c in parse_skill(files["SKILL.md"])["causes"] if c["cause"].startswith("a long"))
+    assert shown.endswith(" …") and len(shown) <= 160 and story.startswith(shown.removesuffix(" …"))
+    body = files["references/causes.md"].split("````memory\n")[1].split("\n````")[0]
+    full = parse_causes(body)
+    assert story in [c["cause"].strip() for c in full]
+    assert [c["cause"] for c in full] == [c["text"] for c in skill_data(three_cases())["causes"]]
+    assert full[0]["conversations"] == ["c1 c2"]
+
+
+@given(st.text(min_size=1, max_size=80), st.integers(3, 60))
+def test_shortened_text_is_a_beginning_and_not_too_long(text, most):
+    short = shorten(text, most)
+    assert short == text or (
+        len(short) <= most + 1 and short.endswith(" …") and text.startswith(short[:-2].rstrip(" "))
+    )
+
+
+def test_causes_asked_for_come_first_and_once():
+    graph = three_cases()
+    ids = {c.text: c.id for c in cause_cards(graph)}
+    weakest = min(cause_cards(graph), key=lambda c: c.weight)
+    text = render_skill(graph, first=[weakest.id, "unknown", weakest.id])
+    causes = [c["cause"].removesuffix(" …") for c in parse_skill(text)["causes"]]
+    assert weakest.text.startswith(causes[0])
+    assert len(causes) == len(set(causes)) == len(ids)
+
+
+def test_a_skill_folder_is_valid_and_replaced_whole(tmp_path):
+    graph = three_cases()
+    target = write_skill(graph, tmp_path, budget=400)
+    assert validate(target) == []
+    assert target.name == skill_name("acme", "vpn")
+    assert "see references/causes.md" in write_and_read(graph, tmp_path, budget=240)
+    assert write_skill(graph, target, budget=400) == target  # named itself, it is not nested
+    assert sorted(p.name for p in tmp_path.iterdir()) == [target.name]
+    (target / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(InputError, match=r"notes\.txt"):
+        write_skill(graph, tmp_path)
+
+
+def write_and_read(graph: SkillGraph, folder: Path, *, budget: int) -> str:
+    return (write_skill(graph, folder, budget=budget) / "SKILL.md").read_text("utf-8")
+
+
+def test_a_strangers_skill_is_not_replaced(tmp_path):
+    target = tmp_path / skill_name("acme", "vpn")
+    target.mkdir()
+    (target / "SKILL.md").write_text("# my own", "utf-8")
+    with pytest.raises(InputError, match="not a skill rendered by memlab"):
+        write_skill(three_cases(), tmp_path)
+    assert (target / "SKILL.md").read_text("utf-8") == "# my own"
+
+
+def test_names_that_collide_are_told_apart():
+    pages = {render_skill(three_cases(customer=c, category=k)) for c, k in (("a b", "c"), ("a", "b c"), ("A b", "c"))}
+    assert len({parse_skill(p)["name"] for p in pages}) == 3
+
+
+def test_a_page_shows_markup_as_text():
+    page = skill_page(three_cases())
+    assert "&lt;b&gt;slow&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert "http" not in page
 
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
@@ -90,7 +189,7 @@ def test_any_text_stays_inside_the_fence_and_the_page_inside_the_budget(found, b
     assert causes
     top = cause_cards(graph)[0].text
     shown = str(causes[0]["cause"])
-    assert shown == top or ("…" in text and top.startswith(shown.removesuffix(" …")))
+    assert shown == top or ("…" in text and top.startswith(shown.removesuffix(" …").rstrip()))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

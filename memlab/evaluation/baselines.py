@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from memlab.models.embeddings import Encoder
 
 __all__ = [
+    "HybridRetriever",
     "Retriever",
     "TranscriptRetriever",
     "bm25",
     "by_cause",
+    "hybrid",
     "minilm",
     "minilm_turns",
     "oracle",
@@ -206,6 +208,43 @@ def _dense(
     return TranscriptRetriever(name, conversations, fit)
 
 
+class HybridRetriever:
+    """Reciprocal rank fusion of other rankings: each adds 1 / (60 + rank) for a conversation that it returns.
+
+    References
+    ----------
+    Cormack, Clarke & Büttcher (2009), Reciprocal Rank Fusion, doi:10.1145/1571941.1572114.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Retriever]) -> None:
+        self.name, self._parts = name, tuple(parts)
+
+    def rank(self, query: Query, k: int | None = None) -> list[tuple[str, float]]:
+        """The first k conversations (all, without k) with their fused scores, best first, ties by id.
+
+        Raises
+        ------
+        InputError
+            If k < 1.
+        """
+        if k is not None and k < 1:
+            raise InputError(f"k must be at least 1, not {k}")
+        fused: dict[str, float] = {}
+        for part in self._parts:
+            for place, (conversation, _) in enumerate(part.rank(query), 1):
+                fused[conversation] = fused.get(conversation, 0.0) + 1 / (60 + place)
+        return sorted(((c, round(s, 6)) for c, s in fused.items()), key=lambda item: (-item[1], item[0]))[:k]
+
+
+def hybrid(
+    conversations: Sequence[Conversation], *, encoder: Encoder | None = None, vectors: TextVectors | None = None
+) -> HybridRetriever:
+    """BM25 and the nearest turn, fused by rank with equal weight."""
+    return HybridRetriever(
+        "hybrid", [bm25(conversations), minilm_turns(conversations, encoder=encoder, vectors=vectors)]
+    )
+
+
 def random_order(conversations: Iterable[Conversation], *, seed: int) -> TranscriptRetriever:
     """Every conversation, in an order drawn for each query from the seed and the query's id."""
 
@@ -230,14 +269,15 @@ def oracle(conversations: Iterable[Conversation], *, gold: GoldCauses) -> Transc
 
 def transcript_retrievers(
     conversations: Sequence[Conversation], *, gold: GoldCauses, seed: int, vectors: TextVectors | None = None
-) -> dict[str, TranscriptRetriever]:
+) -> dict[str, Retriever]:
     """All baselines by name, in the order of a table."""
     shared = vectors or TextVectors()
-    found = (
-        bm25(conversations),
+    found: tuple[Retriever, ...] = (
+        words := bm25(conversations),
         tfidf(conversations),
         minilm(conversations, vectors=shared),
-        minilm_turns(conversations, vectors=shared),
+        turns := minilm_turns(conversations, vectors=shared),
+        HybridRetriever("hybrid", [words, turns]),
         random_order(conversations, seed=seed),
         oracle(conversations, gold=gold),
     )
