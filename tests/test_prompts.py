@@ -106,7 +106,7 @@ def test_an_unknown_name_is_refused(name):
 
 
 def test_known_names_are_listed():
-    with pytest.raises(InputError, match="curate, extract, repair"):
+    with pytest.raises(InputError, match="curate, extract, helpdesk, judge, repair, simuser, support"):
         load_prompt("nothing")
 
 

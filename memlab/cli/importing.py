@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from memlab.cli.shared import (
     JSON,
@@ -44,6 +45,9 @@ _FIELDS = (
 )
 
 
+_STORE = click.Choice(["bank", "json", "hindsight"])
+
+
 @click.command("import")
 @click.argument("source", metavar="IN", type=PATH)
 @READING
@@ -59,12 +63,21 @@ _FIELDS = (
 @click.option("--redact", is_flag=True, help="Put placeholders for names, addresses, accounts and secrets.")
 @click.option("--key", type=PATH, help="With --redact: keep what the placeholders stood for in this file.")
 @click.option("-o", "--output", type=PATH, help="Write conversations.jsonl here; default: show what would be read.")
+@click.option(
+    "--to", "target", type=_STORE, help="Instead: copy the agent's memories into this store; IN is their folder."
+)
+@click.option("--from", "origin", type=_STORE, help="With --to: the store to copy from; default: bank.")
 @JSON
+@click.pass_context
 def import_(
-    source: Path, format_: str, zone: str | None, strict: bool, customer: str | None, mapping: Iterable[str],
-    at: str | None, redact: bool, key: Path | None, output: Path | None, as_json: bool,
+    ctx: click.Context, source: Path, format_: str, zone: str | None, strict: bool, customer: str | None,
+    mapping: Iterable[str], at: str | None, redact: bool, key: Path | None, output: Path | None, target: str | None,
+    origin: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring foreign conversations into memlab's form. Says what of the file or folder IN was understood."""
+    if target is not None or origin is not None:
+        _copy(ctx, source, origin or "bank", target, customer, as_json)
+        return
     from memlab.corpus import read_conversations
     from memlab.corpus.importing import preview, redact_all
     from memlab.corpus.redaction import read_key
@@ -93,6 +106,32 @@ def import_(
         return
     click.echo(shown.to_text())
     click.echo(f"\n{written} conversations in {output}" if output else "\nnothing was written; -o FILE does")
+
+
+def _copy(ctx: click.Context, home: Path, origin: str, target: str | None, customer: str | None, as_json: bool) -> None:
+    """The agent's memories from one store into another; the folder is that of the file stores."""
+    from memlab.agent.moving import copy_memories
+    from memlab.agent.stores import open_store
+
+    if target is None:
+        raise click.UsageError("--from needs --to: the store to copy into")
+    if target == origin:
+        raise click.UsageError(f"--from and --to name the same store, {target}; the default of --from is bank")
+    allowed = {"source", "target", "origin", "customer", "as_json"}
+    given = (
+        p for p in ctx.command.params if p.name and ctx.get_parameter_source(p.name) is ParameterSource.COMMANDLINE
+    )
+    odd = next((p.opts[0] for p in given if p.name not in allowed), None)
+    if odd is not None:
+        raise click.UsageError(f"{odd} is for conversations; with --to there are --from, --customer and --json")
+    if origin != "hindsight" and not home.is_dir():
+        raise InputError(f"{home}: no such folder")
+    found = copy_memories(open_store(home, backend=origin), open_store(home, backend=target), customer=customer)
+    if as_json:
+        print_json({"from": origin, "to": target, "memories": found})
+        return
+    for name, n in found.items():
+        click.echo(f"{name}: {n} memor{'y' if n == 1 else 'ies'} from {origin} to {target}")
 
 
 def _columns(mapping: Iterable[str], format_: str) -> dict[str, str]:
