@@ -1,0 +1,1 @@
+"""memlab behind the hooks of other people's benchmarks and agents."""
