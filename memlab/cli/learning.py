@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from memlab.cli.following import CLUSTER, FOLLOW, follow_folder, learn_on_cluster, streamed, wants_cluster
 from memlab.cli.prompting import CURATOR, EXTRACTOR, MODEL, Ahead, Readers, readers_of
 from memlab.cli.shared import (
     HOME,
@@ -25,7 +25,7 @@ from memlab.cli.shared import (
     skipped_rows,
     write_text,
 )
-from memlab.errors import ExtractionError
+from memlab.errors import ExtractionError, InputError
 
 if TYPE_CHECKING:
     from memlab.bank import Bank
@@ -125,30 +125,84 @@ def _read_each(
     type=click.IntRange(min=1),
     help="Reader processes; the result is the same for any number.",
 )
+@CLUSTER
+@FOLLOW
 @JSON
 def learn(
     conversations: Path, home: Path, format_: str, zone: str | None, strict: bool, customer: str | None,
-    extractor: str, curator: str, processes: int, as_json: bool, **model: Any,
+    extractor: str, curator: str, processes: int, scheduler: str | None, workers: int | None, at_once: int | None,
+    per_minute: float | None, follow: bool, once: bool, every: float, as_json: bool, **model: Any,
 ) -> None:  # fmt: skip
     """Learn CONVERSATIONS, each into its own customer's bank. Learning them again changes nothing and says so.
 
     One that can't be read is reported, kept as pending, and tried again next time.
+
+    With --follow it is a folder, and each file that comes into it is learned; --once does that one time. With
+    --scheduler the work is spread over a Dask cluster; the result is the same.
     """
-    if processes > 1 and extractor == "prompted":
-        raise click.UsageError("--processes is for the offline extractor; a prompted one asks several at a time anyway")
+    cluster = wants_cluster(scheduler, workers, at_once=at_once, per_minute=per_minute)
+    _check_call(cluster, follow, once, strict, processes, extractor)
+    total: dict[str, Any] = {**dict.fromkeys(_COUNTS, 0), "skipped": [], "operations": dict.fromkeys(_OPERATIONS, 0)}
     readers = readers_of(extractor, curator, **model)
-    report = read_report(conversations, format_=format_, zone=zone, strict=strict, customer=customer)
-    fresh = {name: _fresh(home, name, report, readers) for name in sorted({c.customer for c in report})}
-    total: dict[str, Any] = {**dict.fromkeys(_COUNTS, 0), "skipped": skipped_rows(report.skipped)}
-    total["operations"] = dict.fromkeys(_OPERATIONS, 0)
-    with readers.asking([c for new in fresh.values() for c in new]):
-        for name, new in fresh.items():
-            done = _learn_one(home, name, [c for c in report if c.customer == name], new, readers, processes)
-            _add(total, done)
-            if not as_json:
-                click.echo(_line(name, done))
+    if cluster:
+        stream = streamed(
+            conversations, format_=format_, zone=zone, strict=strict, customer=customer, skipped=total["skipped"]
+        )
+        reports = learn_on_cluster(
+            conversations, home, stream=stream, scheduler=scheduler, workers=workers,
+            readers=(extractor, curator, model), at_once=at_once, per_minute=per_minute,
+        )  # fmt: skip
+        if not reports:
+            raise InputError(
+                f"{conversations}: no conversation could be read{'; see above' if total['skipped'] else ''}"
+            )
+        for name, report in reports.items():
+            _took(total, home, name, report.to_json(), quiet=as_json)
+    elif follow:
+        follow_folder(
+            conversations, home, format_=format_, zone=zone, customer=customer, every=every, once=once,
+            take=lambda chunk: _take(total, home, chunk, readers, processes, quiet=as_json),
+        )  # fmt: skip
+    else:
+        read = read_report(conversations, format_=format_, zone=zone, strict=strict, customer=customer)
+        total["skipped"] = skipped_rows(read.skipped)
+        _take(total, home, read, readers, processes, quiet=as_json)
     if as_json:
         print_json({**total, **readers.usage_row()})
+
+
+def _check_call(cluster: bool, follow: bool, once: bool, strict: bool, processes: int, extractor: str) -> None:
+    if processes > 1 and extractor == "prompted":
+        raise click.UsageError("--processes is for the offline extractor; a prompted one asks several at a time anyway")
+    if cluster and (follow or processes > 1):
+        raise click.UsageError(f"--scheduler and --{'follow' if follow else 'processes'} exclude each other")
+    if once and not follow:
+        raise click.UsageError("--once needs --follow")
+    if follow and strict:
+        raise click.UsageError("--strict stops at a bad line; --follow reports it once and goes on")
+
+
+def _take(
+    total: dict[str, Any], home: Path, report: ReadReport, readers: Readers, processes: int, *, quiet: bool
+) -> None:
+    """Learn what was read, customer by customer, and add to the counts."""
+    fresh = {name: _fresh(home, name, report, readers) for name in sorted({c.customer for c in report})}
+    with readers.asking([c for new in fresh.values() for c in new]):
+        for name, new in fresh.items():
+            mine = [c for c in report if c.customer == name]
+            _add(total, _learn_one(home, name, mine, new, readers, processes), name, quiet=quiet)
+
+
+def _took(total: dict[str, Any], home: Path, customer: str, done: dict[str, Any], *, quiet: bool) -> None:
+    """Say what workers could not read, and add to the counts."""
+    from memlab.bank import Bank
+
+    for skipped in done["skipped"]:
+        say(f"skipped {customer}: {skipped['reason']}")
+    if done["pending"]:
+        with Bank.open(home, customer, create=False) as bank:
+            _say_pending(bank, {c for c, _ in bank.pending()})
+    _add(total, done, customer, quiet=quiet)
 
 
 def _fresh(home: Path, customer: str, report: ReadReport, readers: Readers) -> list[Conversation]:
@@ -190,12 +244,14 @@ def _say_pending(bank: Bank, ids: set[str]) -> None:
             say(f"pending {bank.customer}: conversation {conversation!r}: {reason.removeprefix(f'{conversation}: ')}")
 
 
-def _add(total: dict[str, Any], done: Mapping[str, Any]) -> None:
+def _add(total: dict[str, Any], done: Mapping[str, Any], name: str, *, quiet: bool) -> None:
     for key in _COUNTS:
         total[key] += done[key]
     total["skipped"] += done["skipped"]
-    total["operations"] = dict(Counter(total["operations"]) + Counter(done["operations"]))
-    total["operations"] = {op: total["operations"].get(op, 0) for op in _OPERATIONS}
+    for op in _OPERATIONS:
+        total["operations"][op] += done["operations"][op]
+    if not quiet:
+        click.echo(_line(name, done))
 
 
 def _line(name: str, done: Mapping[str, Any]) -> str:

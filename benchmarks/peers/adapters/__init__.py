@@ -1,0 +1,1 @@
+"""One file a peer; each runs in an environment of its own."""
