@@ -278,6 +278,9 @@ class Picky:
 
     name = "offline-1-picky"
 
+    def __init__(self, *, categories=None):
+        pass
+
     def extract(self, conversation):
         if conversation.id.startswith("bad"):
             raise ExtractionError("the weights disagree", raw="?")

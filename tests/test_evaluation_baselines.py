@@ -11,6 +11,7 @@ import pytest
 
 from memlab.errors import InputError
 from memlab.evaluation.baselines import (
+    HybridRetriever,
     bm25,
     by_cause,
     minilm,
@@ -155,6 +156,21 @@ def test_oracle_returns_the_right_ones_and_nothing_else():
     assert oracle(CHATS, gold=gold).rank(ask("anything", "A", "B")) == [("c2", 1.0), ("c1", 0.5)]
 
 
+def test_fusion_adds_reciprocal_ranks():
+    class Fixed:
+        def __init__(self, *order):
+            self.name, self.order = "fixed", order
+
+        def rank(self, query, k=None):
+            return [(c, 1.0) for c in self.order]
+
+    # a: 1/61 + 1/62, b: 1/62 + 1/61 (the same), c: 1/63 in one ranking only.
+    found = HybridRetriever("h", [Fixed("a", "b", "c"), Fixed("b", "a")]).rank(ask("x"))
+    assert found == [("a", pytest.approx(1 / 61 + 1 / 62, abs=1e-6)), ("b", found[0][1]), ("c", round(1 / 63, 6))]
+    with pytest.raises(InputError, match="at least 1"):
+        HybridRetriever("h", []).rank(ask("x"), 0)
+
+
 def test_by_cause_collapses_repetitions():
     gold = GoldCauses(
         {"a1": frozenset("A"), "a2": frozenset("A"), "n1": frozenset(), "n2": frozenset(), "ab": frozenset("AB")}, {}
@@ -172,6 +188,6 @@ def test_by_cause_collapses_repetitions():
 def test_the_oracle_scores_one_and_abstains():
     queries = [ask("x", "A"), ask("x", "A", "B", id="q2"), ask("x", id="q3")]
     retrievers = transcript_retrievers(CHATS, gold=GOLD, seed=0, vectors=TextVectors(Counts()))
-    assert list(retrievers) == ["bm25", "tfidf", "minilm", "minilm turns", "random", "oracle"]
+    assert list(retrievers) == ["bm25", "tfidf", "minilm", "minilm turns", "hybrid", "random", "oracle"]
     frame = evaluate_retrieval(queries, rank_all(retrievers["oracle"], queries, GOLD), GOLD)
     assert retrieval_scores(frame, seed=0, n=50)["value"].tolist() == [1.0] * 7

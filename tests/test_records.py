@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from scripted import conv, prop
 
 from memlab.errors import CustomerError, InputError, TimeError
+from memlab.operations import Operation
 from memlab.records import (
     Conversation,
+    Evidence,
     Proposal,
     Proposals,
     Turn,
@@ -155,3 +157,15 @@ def test_canonical_json_is_one_text_for_one_value():
     assert content_hash([1, 2]) != content_hash([2, 1])
     with pytest.raises(ValueError, match="JSON"):
         canonical_json(float("nan"))
+
+
+@given(st.text(max_size=20), st.floats(-1, 1), st.booleans(), st.sampled_from([None, "r\u00e9quester", 'a "b"']))
+@settings(max_examples=60, deadline=None)
+def test_an_operation_is_written_as_the_encoder_would_write_it(text, value, flag, requester):
+    text = clean_text(text)
+    evidence = Evidence("c1", parse_time("2026-03-02T09:00:00+01:00"), "confirmed", requester, flag)
+    op = Operation(
+        "add", "cause", "e1", text, evidence, (("s1", "e1"),), features={"b": value, "a": 0.5}, kept_out=flag
+    )
+    assert op.dumps() == json.dumps(op.to_json(), ensure_ascii=False, separators=(",", ":"))
+    assert Operation.from_json(json.loads(op.dumps())) == op

@@ -16,7 +16,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from memlab.errors import RunError
-from memlab.runs import RunResult, Step, provenance, read_results, results_of, run, runs_frame, tables_of
+from memlab.runs import RunResult, Step, provenance, read_results, results_of, run, runs_df, tables_of
 from memlab.runs.kernel import Limits, execute_notebook, kernel_environment
 from memlab.runs.progress import reporter
 from memlab.runs.report import external_requests
@@ -172,7 +172,7 @@ def test_running_the_executed_notebook_again_gives_the_same_bytes(done: RunResul
 
 
 def test_many_runs_are_one_frame(done: RunResult, folder: Path) -> None:
-    frame = runs_frame(folder)
+    frame = runs_df(folder)
     mine = frame[(frame.run == "out") & (frame.name == "recall@3")].iloc[0]
     assert (mine.value, mine.n, mine.low, mine.high, mine["parameter.k"], mine.seed) == (0.5, 90, 0.1, 0.9, 5, 7)
     assert json.loads(mine["parameter.options"]) == OPTIONS
@@ -183,7 +183,7 @@ def test_many_runs_are_one_frame(done: RunResult, folder: Path) -> None:
 
 def test_a_folder_without_readable_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"no results\.json"):
-        runs_frame(tmp_path)
+        runs_df(tmp_path)
     for text, reason in (
         ("{", "not JSON"),
         ("{}", "not the results"),
@@ -191,7 +191,7 @@ def test_a_folder_without_readable_runs_is_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / "results.json").write_text(text)
         with pytest.raises(RunError, match=reason):
-            runs_frame(tmp_path)
+            runs_df(tmp_path)
 
 
 def test_a_kernel_that_is_killed_ends_the_notebook_and_not_the_run(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_what_is_wrong_is_refused_before_a_kernel_starts(folder: Path, monkeypat
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a kernel was started")
 
-    monkeypatch.setattr("memlab.runs.execute.execute_notebook", refuse)
+    monkeypatch.setattr("memlab.runs.jobs.execute_notebook", refuse)
     broken, output = folder / "broken", folder / "never"
     with pytest.raises(RunError, match=r"02_broken\.ipynb has no parameter 'kk'; did you mean k\? \(allowed: k\)"):
         run(broken, parameters={"kk": 1}, output=output)
@@ -250,19 +250,33 @@ def test_a_result_recorded_twice_makes_a_failed_notebook(tmp_path: Path) -> None
 
 
 def test_progress_off_a_terminal_is_a_line_a_notebook_and_per_fifth() -> None:
-    stream = io.StringIO()
-    report = reporter(True, stream=stream)
+    # The clock goes on by 1 s at each look: it is read at the start, and whenever time left is told.
+    stream, ticks = io.StringIO(), iter(range(100))
+    report = reporter(True, stream=stream, clock=lambda: float(next(ticks)))
     for cell in range(10):
         report(Step("01_x", 1, 2, cell, 10))
     report(Step("01_x", 1, 2, 10, 10, "done in 1.0 s"))
     assert stream.getvalue().splitlines() == [
         "[1/2] 01_x: 10 cells",
-        "[1/2] 01_x: 20 %",
-        "[1/2] 01_x: 40 %",
-        "[1/2] 01_x: 60 %",
-        "[1/2] 01_x: 80 %",
-        "[1/2] 01_x: done in 1.0 s",
+        # 1 s for 10 % of the run: 9 s for the rest; then 2 s for 20 %, and so on; 5 s for one notebook of two.
+        "[1/2] 01_x: 20 %, about 9 s left",
+        "[1/2] 01_x: 40 %, about 8 s left",
+        "[1/2] 01_x: 60 %, about 7 s left",
+        "[1/2] 01_x: 80 %, about 6 s left",
+        "[1/2] 01_x: done in 1.0 s, about 5 s left",
     ]
+
+
+def test_progress_counts_notebooks_that_run_at_the_same_time_together() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    report = reporter(True, stream=stream, clock=lambda: 0.0)
+    report(Step("01_x", 1, 2, 5, 10))
+    report(Step("02_y", 2, 2, 3, 10))
+    assert "40 %  [2/2] 02_y" in stream.getvalue()  # (50 % + 30 %) / 2
 
 
 def test_progress_on_a_terminal_rewrites_one_line() -> None:

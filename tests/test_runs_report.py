@@ -112,7 +112,7 @@ def test_the_index_escapes_what_notebooks_say() -> None:
         "parameters": {"k": "<i>"},
         "overridden": ["k"],
         "results": {"<u>": {"value": None}, "r": {"value": 0.5, "unit": "ms", "n": 9, "interval": [0.1, 0.9]}},
-        "tables": {"t": {"csv": "tables/a b.t.csv", "rows": 2, "columns": ["x"]}},
+        "tables": {"t": {"csv": "tables/a b.t.csv", "parquet": "tables/a b.t.parquet", "rows": 2, "columns": ["x"]}},
     }
     origin = {"memlab": "1", "python": "3", "commit": "a" * 40, "dirty": True, "packages": {"numpy": "2"}}
     text = index_html({"provenance": origin, "notebooks": {"01 x": entry}})
@@ -123,5 +123,5 @@ def test_the_index_escapes_what_notebooks_say() -> None:
         "<u> not measured",
         "r 0.5 ms 0.1 to 0.9 9",
     ]
-    assert {str(a["href"]) for a in soup.select("a")} == {"01%20x.html", "tables/a%20b.t.csv"}
+    assert {str(a["href"]) for a in soup.select("a")} == {"01%20x.html", "tables/a%20b.t.csv", "tables/a%20b.t.parquet"}
     assert external_requests(text) == []

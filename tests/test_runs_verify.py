@@ -89,7 +89,7 @@ def test_a_moved_number_and_table_are_named_with_old_and_new(checked: Verificati
 
 def test_what_has_changed_is_named(checked: Verification) -> None:
     moved = account(checked, "moved")
-    assert list(moved.changed) == ["prose", "data", "library"]
+    assert list(moved.changed) == ["prose", "data", "library", "results"]
     # printf abc | sha256sum and printf abcde | sha256sum
     assert moved.changed["data"] == ("data.txt ba7816bf8f01 → 36bbe50ed968",)
     assert moved.changed["library"][0].startswith("pandas 0.1 → ")
@@ -121,6 +121,16 @@ def test_the_account_is_one_text_one_object_and_one_frame(checked: Verification)
     assert lines[0].startswith("equal: equal: 2 numbers, 1 tables")
     assert "  size: 3 → 5 (no tolerance stated); n 3 → 5; other outcome in 1 cases: c1" in lines
     assert lines[-1] == "5 notebooks, 6 numbers, 3 tables: 5 differences"
+
+
+def test_a_number_that_moved_by_itself_is_said_to_have_done_so() -> None:
+    moved = Checked("x", 1.0, 1, 0, (Difference("x", "number", "n", 1, 2),), {})
+    assert "nothing that the notebook names has changed" in str(moved)
+    for other in (
+        Checked("x", 1.0, 1, 0, (Difference("x", "number", "n", 1, 2),), {"data": ("d",)}),
+        Checked("x", 0.0, 0, 0, (Difference("x", "unexecuted", detail="no outputs"),), {}),
+    ):
+        assert "nothing that the notebook names" not in str(other)
 
 
 def test_nothing_different_is_ok() -> None:

@@ -15,7 +15,20 @@ from typing import IO, Any
 import click
 
 from memlab import __version__
-from memlab.cli import data, importing, keeping, learning, notebooks, reading, reviewing
+from memlab.cli import (
+    chatting,
+    comparing,
+    data,
+    importing,
+    keeping,
+    learning,
+    notebooks,
+    reading,
+    reviewing,
+    serving,
+    simulating,
+    tidying,
+)
 from memlab.cli.shared import say
 from memlab.errors import MemlabError
 
@@ -82,9 +95,11 @@ def main() -> None:
 
 
 for _command in (  # as `--help` lists them
-    *(notebooks.run, notebooks.verify),
+    *(notebooks.run, notebooks.verify, notebooks.runs, comparing.compare),
     *(learning.formats, importing.import_, learning.extract, learning.learn),
-    *(reading.skill, reading.recall, reading.why, reading.graph),
-    *(reviewing.review, reviewing.decide, keeping.forget, keeping.bank, data.data),
+    *(reading.skill, reading.recall, reading.episodes, reading.why, reading.graph),
+    *(reviewing.review, reviewing.decide, tidying.tidy, keeping.forget, keeping.bank, data.data),
+    *(chatting.chat, serving.mcp, serving.console),
+    *(simulating.simulate,),
 ):
     main.add_command(_command)

@@ -77,7 +77,12 @@ class _History:
 
 
 def page_data(
-    graph: SkillGraph, *, steps: int = 40, limit: int = 600, operations: Iterable[Operation] = ()
+    graph: SkillGraph,
+    *,
+    steps: int = 40,
+    limit: int = 600,
+    operations: Iterable[Operation] = (),
+    categories: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows, as plain data: the same graph always gives the same data.
 
@@ -91,6 +96,8 @@ def page_data(
         Draw at most so many entries, the heaviest at `graph.at`; the rest is counted under `hidden`.
     operations : iterable of Operation
         The curator's decisions about this category, to show why an entry is there.
+    categories : mapping of entry id to category, optional
+        Of each entry, where the graph joins several.
 
     Raises
     ------
@@ -105,9 +112,12 @@ def page_data(
     places = column_layout(drawn.to_networkx())
     ids = {i: n for n, i in enumerate(drawn.entries)}
     told = _decisions(operations, history, ids)
+    owner = {i: xml_text((categories or {}).get(i, graph.category)) for i in drawn.entries}
+    names = sorted({xml_text(c) for c in (categories or {}).values()} or {xml_text(graph.category)})
     return {
         "customer": xml_text(graph.customer),
         "category": xml_text(graph.category),
+        "categories": names,
         "moments": [m.isoformat(timespec="seconds") for m in history.moments],
         "arrivals": _arrivals(seen.values(), history),
         "rows": 1 + max((y for _, y in places.values()), default=0.0),
@@ -116,7 +126,10 @@ def page_data(
         ]
         if history.moments
         else [],
-        "nodes": [{**_node(e, places[i], history), "decisions": told[i]} for i, e in drawn.entries.items()],
+        "nodes": [
+            {**_node(e, places[i], history), "category": names.index(owner[i]), "decisions": told[i]}
+            for i, e in drawn.entries.items()
+        ],
         "edges": [{"a": ids[a], "b": ids[b], **history.of(v.values())} for (a, b), v in drawn.edges.items()],
         "rejected": told[""],
         "hidden": {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["COLUMNS", "growth_frame", "growth_svg"]
+__all__ = ["COLUMNS", "growth_frame", "growth_svg", "growth_words"]
 
 COLUMNS = ("conversation", "at", "nodes", "edges", "evidence", "adds", "reinforces", "edits", "rejects")
 _SIZE = (("evidence", LIGHT.muted, ":"), ("nodes", LIGHT.symptom, "-"), ("edges", LIGHT.cause, "--"))
@@ -54,7 +54,7 @@ def growth_frame(operations: Iterable[Operation]) -> pd.DataFrame:
     for (at, conversation), group in groupby(ordered, key=lambda o: (o.at.astimezone(UTC), o.conversation)):
         for o in group:
             done[o.op] += 1
-            if o.op != "reject":
+            if o.changes_graph:
                 nodes.add(o.entry)
                 edges.update(o.links)
                 evidence.add((o.entry, conversation))
@@ -96,10 +96,11 @@ def growth_svg(frame: pd.DataFrame) -> str:
         _chart(size, frame, _SIZE, title="What memory holds")
         _chart(decisions, frame, _DECISIONS, title="What the curator did")
         figure.subplots_adjust(left=0.06, right=0.86, bottom=0.15, top=0.89, wspace=0.56)
-        return figure_svg(figure, title=_summary(frame))
+        return figure_svg(figure, title=growth_words(frame))
 
 
-def _summary(frame: pd.DataFrame) -> str:
+def growth_words(frame: pd.DataFrame) -> str:
+    """The last row of a growth frame in words."""
     if frame.empty:
         return "Growth of memory: no conversations yet"
     last = {c: int(frame[c].iloc[-1]) for c in COLUMNS[2:]}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from memlab.figures.data import page_data
+from memlab.figures.joining import joined
 from memlab.figures.style import COLUMNS, DARK, DASHES, FONT, HEADINGS, LIGHT, VERIFICATIONS
 from memlab.figures.text import xml_text
 from memlab.graph import SkillGraph
@@ -22,7 +23,7 @@ SCRIPTS = ("graph.js", "panel.js", "save.js", "start.js")
 
 
 def graph_page(
-    graph: SkillGraph,
+    graph: SkillGraph | Sequence[SkillGraph],
     *,
     steps: int = 40,
     limit: int = 600,
@@ -36,8 +37,9 @@ def graph_page(
 
     Parameters
     ----------
-    graph : SkillGraph
-        With its whole history (a view at a moment shows the history up to then).
+    graph : SkillGraph or sequence of SkillGraph
+        With its whole history (a view at a moment shows the history up to then). Several categories of one customer
+        come with a filter by category.
     steps : int
         Moments on the time slider, ≥ 1.
     limit : int
@@ -50,10 +52,11 @@ def graph_page(
     Raises
     ------
     InputError
-        If `steps` or `limit` is not positive.
+        If `steps` or `limit` is not positive, or several graphs don't go together (see `joined`).
     """
-    data = page_data(graph, steps=steps, limit=limit, operations=operations)
-    return page_text(data, title=title or f"{graph.customer} / {graph.category}")
+    whole, owner = (graph, None) if isinstance(graph, SkillGraph) else joined(graph)
+    data = page_data(whole, steps=steps, limit=limit, operations=operations, categories=owner)
+    return page_text(data, title=title or f"{whole.customer} / {whole.category}")
 
 
 def page_text(data: dict[str, Any], *, title: str) -> str:
@@ -68,6 +71,7 @@ def page_text(data: dict[str, Any], *, title: str) -> str:
         policy=_policy(css, script),
         kinds=[(k, HEADINGS[k]) for k in COLUMNS],
         verifications=[(v, DASHES[v]) for v in VERIFICATIONS],
+        categories=data["categories"],
         css=Markup(css),  # noqa: S704 (our own file)
         script=Markup(script),  # noqa: S704 (our own file)
         data=Markup(_json({**data, "title": xml_text(title)})),  # noqa: S704 (escaped by _json)

@@ -12,7 +12,7 @@ __all__ = ["NOISE", "Difference", "DifferenceKind", "differences", "same"]
 
 NOISE = 1e-9
 
-DifferenceKind = Literal["number", "table", "missing", "unexpected", "failed", "unexecuted"]
+DifferenceKind = Literal["number", "table", "missing", "unexpected", "failed", "unexecuted", "stale"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,10 @@ class Difference:
     ----------
     notebook : str
         Its name.
-    kind : {"number", "table", "missing", "unexpected", "failed", "unexecuted"}
+    kind : {"number", "table", "missing", "unexpected", "failed", "unexecuted", "stale"}
         A number or table differs; the repetition does not record it, or records one that is not committed; the
-        notebook did not run to its end; it was committed without having been executed.
+        notebook did not run to its end; it was committed without having been executed; or (in a quick check, which
+        runs nothing) its recorded results are no longer those of its sources and files.
     name : str
         Name of the number or table; empty if the whole notebook is meant.
     old, new : scalar
@@ -49,7 +50,7 @@ class Difference:
 
     def __str__(self) -> str:
         """One line for a reader."""
-        if self.kind in ("failed", "unexecuted"):
+        if self.kind in ("failed", "unexecuted", "stale"):
             return f"{self.kind}: {self.detail}"
         if self.kind == "missing":
             return f"{self.name}: committed, but not recorded any more"

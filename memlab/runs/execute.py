@@ -4,117 +4,27 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memlab.errors import RunError
 from memlab.runs.files import find_notebooks, read_notebook, write_bytes, write_json
-from memlab.runs.kernel import Execution, Limits, execute_notebook
-from memlab.runs.normalise import code_hash, notebook_bytes, prose_hash, stripped
-from memlab.runs.parameters import Parameter, check_parameters, parameters_of, unknown_parameter
-from memlab.runs.progress import Progress, Step, reporter
+from memlab.runs.index import write_index
+from memlab.runs.jobs import Job, execute_jobs
+from memlab.runs.kernel import Execution, Limits
+from memlab.runs.normalise import notebook_bytes, stripped
+from memlab.runs.outcome import NotebookRun, RunResult, Sweep
+from memlab.runs.parameters import Parameter, parameters_of
+from memlab.runs.planning import case_name, overrides_of, spread_cases, takers
+from memlab.runs.progress import Progress, reporter
 from memlab.runs.provenance import Provenance, stamp
 from memlab.runs.record import results_of, stamp_of, tables_of
 from memlab.runs.report import index_html, notebook_html
-from memlab.runs.schema import SCHEMA_VERSION, Result, Table
+from memlab.runs.resuming import earlier_runs, fingerprint
+from memlab.runs.signing import sign
 
-__all__ = ["NotebookRun", "RunResult", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class NotebookRun:
-    """What one notebook of a run did and stated.
-
-    Attributes
-    ----------
-    name : str
-        File name without its ending.
-    title : str
-        Its first heading.
-    error : str or None
-        Why it failed; None if it ran to its end.
-    seconds, cells
-        Wall time of the notebook, and of each cell that ran.
-    parameters : mapping
-        All parameters with the values that they had.
-    overridden : tuple of str
-        Names of those that were given.
-    stamp : mapping
-        The provenance that the notebook shows.
-    results, tables : mapping
-        What it recorded, by name.
-    """
-
-    name: str
-    title: str
-    error: str | None
-    seconds: float
-    cells: tuple[float, ...]
-    parameters: Mapping[str, Any] = field(hash=False)
-    overridden: tuple[str, ...]
-    stamp: Mapping[str, Any] = field(hash=False)
-    results: Mapping[str, Result] = field(hash=False)
-    tables: Mapping[str, Table] = field(hash=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ran to its end."""
-        return self.error is None
-
-    @property
-    def outcome(self) -> str:
-        """One line: the time and what was recorded, or what went wrong."""
-        if self.error is not None:
-            return f"FAILED after {self.seconds:.1f} s: {self.error}"
-        return f"done in {self.seconds:.1f} s, {len(self.results)} numbers, {len(self.tables)} tables"
-
-    def to_json(self) -> dict[str, Any]:
-        """As its entry in `results.json`."""
-        return {
-            "title": self.title,
-            "ok": self.ok,
-            "error": self.error,
-            "seconds": round(self.seconds, 3),
-            "cell_seconds": list(self.cells),
-            "parameters": dict(self.parameters),
-            "overridden": list(self.overridden),
-            "provenance": dict(self.stamp),
-            "results": {k: r.to_json() for k, r in self.results.items()},
-            "tables": {
-                k: {"columns": list(t.columns), "rows": len(t.rows), "csv": f"tables/{self.name}.{k}.csv"}
-                for k, t in self.tables.items()
-            },
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """A run: its folder, where its numbers come from, and its notebooks in order."""
-
-    folder: Path
-    provenance: Provenance
-    notebooks: tuple[NotebookRun, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every notebook ran to its end."""
-        return all(n.ok for n in self.notebooks)
-
-    def __str__(self) -> str:
-        """A line a notebook, and where the report is."""
-        width = max((len(n.name) for n in self.notebooks), default=0)
-        lines = [f"{n.name:<{width}}  {n.outcome}" for n in self.notebooks]
-        return "\n".join([*lines, f"report: {self.folder / 'index.html'}"])
-
-    def to_json(self) -> dict[str, Any]:
-        """As `results.json`: all recorded numbers, parameters, provenance and durations."""
-        return {
-            "schema": SCHEMA_VERSION,
-            "ok": self.ok,
-            "provenance": self.provenance.to_json(),
-            "notebooks": {n.name: n.to_json() for n in self.notebooks},
-        }
+__all__ = ["run", "sweep"]
 
 
 def run(
@@ -124,6 +34,8 @@ def run(
     output: str | Path,
     timeout_cell: float = 300.0,
     timeout_run: float = 900.0,
+    jobs: int = 1,
+    resume: bool = False,
     progress: bool | Progress = True,
 ) -> RunResult:
     """Execute notebooks and write what they say; a notebook that fails is reported, and the next one runs.
@@ -142,6 +54,11 @@ def run(
         The folder to write to.
     timeout_cell, timeout_run : float
         Seconds that a cell and a whole notebook may take, > 0.
+    jobs : int
+        How many notebooks run at a time, ≥ 1; results are the same for any number.
+    resume : bool
+        Take over what `output` holds of notebooks that ran to their end with the same sources, parameters, data and
+        code; run only the others.
     progress : bool or callable
         Progress on stderr, none, or a callable that gets each `Step`.
 
@@ -156,65 +73,127 @@ def run(
         Before any kernel starts: a notebook is missing or unreadable, a parameter is unknown or of a wrong type, or
         the folder can't be written.
     """
-    limits = Limits(timeout_cell, timeout_run)
-    paths = find_notebooks(notebooks if isinstance(notebooks, (str, Path)) else list(notebooks))
-    nodes = {path: read_notebook(path) for path in paths}
-    declared = {path: parameters_of(stripped(node)) for path, node in nodes.items()}
-    overrides = _overrides(declared, parameters or {})
-    folder, report = Path(output), reporter(progress)
-    origin = stamp(folder=paths[0].parent)
-    done: list[NotebookRun] = []
-    _write_summary(RunResult(folder, origin, ()))
-    for number, path in enumerate(paths, 1):
-        size = len(stripped(nodes[path])["cells"]) + bool(overrides[path])
-        step = Step(path.stem, number, len(paths), 0, size)
-        found = execute_notebook(
-            nodes[path],
-            parameters=overrides[path],
-            folder=path.parent,
-            limits=limits,
-            on_cell=lambda cell, step=step: report(replace(step, done=cell)),  # type: ignore[misc]
-        )
-        ran = _harvest(path, found, declared[path], overrides[path])
-        _write_notebook(folder, ran, sign(found.notebook, origin), path.parent)
-        done.append(ran)
-        _write_summary(RunResult(folder, origin, tuple(done)))
-        report(replace(step, done=size, outcome=ran.outcome))
-    return RunResult(folder, origin, tuple(done))
+    books = _Books.read(notebooks)
+    case = _Case(Path(output), overrides_of(books.declared, parameters or {}))
+    return _execute(books, [case], Limits(timeout_cell, timeout_run), jobs, resume, reporter(progress))[0]
 
 
-def sign(notebook: Any, origin: Provenance) -> Any:
-    """The notebook with hashes of its sources and the versions that it ran with in its metadata, for `verify`."""
-    notebook["metadata"]["memlab"] = {
-        "code": code_hash(notebook),
-        "memlab": origin.memlab,
-        "packages": dict(origin.packages),
-        "prose": prose_hash(notebook),
-        "schema": SCHEMA_VERSION,
-        "source": origin.source,
-    }
-    return notebook
+def sweep(
+    notebooks: str | Path | Sequence[str | Path],
+    *,
+    parameters: Mapping[str, object],
+    output: str | Path,
+    timeout_cell: float = 300.0,
+    timeout_run: float = 900.0,
+    jobs: int = 1,
+    resume: bool = False,
+    progress: bool | Progress = True,
+) -> Sweep:
+    """Run notebooks once for every combination of values, each in a folder ``output/NAME=VALUE``, with a page over all.
+
+    Notebooks that declare none of the parameters with several values are left out: they would say the same each time.
+
+    Parameters
+    ----------
+    parameters : mapping
+        As in `run`; text with commas, a list or a tuple are several values (see `spread_cases`).
+    notebooks, output, timeout_cell, timeout_run, jobs, resume, progress
+        As in `run`; notebooks of different runs share the jobs.
+
+    Raises
+    ------
+    RunError
+        As in `run`; also if nothing has several values, or two cases would share a folder.
+    """
+    books = _Books.read(notebooks)
+    found = spread_cases(books.declared, parameters)
+    names = [n for n in parameters if len({str(case[n]) for case in found}) > 1]
+    if not names:
+        raise RunError("nothing to sweep: no parameter has several values; write -p NAME A,B,C")
+    books = books.only(takers(books.declared, names))
+    base = Path(output)
+    swept = [{n: case[n] for n in names} for case in found]
+    cases = [_Case(base / case_name(s), overrides_of(books.declared, _known(books, c)))
+             for s, c in zip(swept, found, strict=True)]  # fmt: skip
+    if len({c.folder for c in cases}) < len(cases):
+        raise RunError("two cases of the sweep would be written to one folder; write their values differently")
+    runs = _execute(books, cases, Limits(timeout_cell, timeout_run), jobs, resume, reporter(progress))
+    write_index(base)
+    return Sweep(base, tuple(runs), tuple(swept))
 
 
-def _overrides(
-    declared: Mapping[Path, Sequence[Parameter]], parameters: Mapping[str, object]
-) -> dict[Path, dict[str, Any]]:
-    """Checked overrides of each notebook; a name that no notebook declares is refused."""
-    names = {p.name for known in declared.values() for p in known}
-    where = next(iter(declared)).name if len(declared) == 1 else "this run"
-    for name in parameters:
-        if name not in names:
-            raise RunError(unknown_parameter(name, names, where))
-    chosen: dict[Path, dict[str, Any]] = {}
-    for path, known in declared.items():
-        mine = {p.name: parameters[p.name] for p in known if p.name in parameters}
-        chosen[path] = check_parameters(known, mine, where=path.name)
-    return chosen
+@dataclass(frozen=True, slots=True)
+class _Books:
+    """The notebooks of a run, read once."""
+
+    nodes: Mapping[Path, Any]
+    declared: Mapping[Path, Sequence[Parameter]]
+
+    @classmethod
+    def read(cls, notebooks: str | Path | Sequence[str | Path]) -> _Books:
+        paths = find_notebooks(notebooks if isinstance(notebooks, (str, Path)) else list(notebooks))
+        nodes = {path: read_notebook(path) for path in paths}
+        return cls(nodes, {path: parameters_of(stripped(node)) for path, node in nodes.items()})
+
+    def only(self, paths: Sequence[Path]) -> _Books:
+        return _Books({p: self.nodes[p] for p in paths}, {p: self.declared[p] for p in paths})
 
 
-def _harvest(path: Path, found: Execution, declared: Sequence[Parameter], overrides: Mapping[str, Any]) -> NotebookRun:
+@dataclass(slots=True)
+class _Case:
+    """One run: where it is written, what its notebooks get, and what is done of it."""
+
+    folder: Path
+    overrides: Mapping[Path, Mapping[str, Any]]
+    done: dict[Path, NotebookRun] = field(default_factory=dict)
+
+    def result(self, origin: Provenance) -> RunResult:
+        ran = tuple(self.done[p] for p in self.overrides if p in self.done)
+        return RunResult(self.folder, origin, ran)
+
+
+def _known(books: _Books, case: Mapping[str, object]) -> dict[str, object]:
+    names = {p.name for known in books.declared.values() for p in known}
+    return {k: v for k, v in case.items() if k in names}
+
+
+def _execute(
+    books: _Books, cases: Sequence[_Case], limits: Limits, workers: int, resume: bool, report: Progress
+) -> list[RunResult]:
+    origin = stamp(folder=next(iter(books.nodes)).parent)
+    todo: list[tuple[_Case, Path]] = []
+    for case in cases:
+        keys = {p: _key(books, case, p, origin) for p in books.nodes}
+        case.done = earlier_runs(case.folder, keys) if resume else {}
+        _write_summary(case.result(origin))
+        todo += [(case, path) for path in books.nodes if path not in case.done]
+    many = len(cases) > 1
+    jobs = [
+        Job(f"{c.folder.name}/{p.stem}" if many else p.stem, p, books.nodes[p], c.overrides[p]) for c, p in todo
+    ]  # fmt: skip
+
+    def finish(number: int, found: Execution) -> str:
+        case, path = todo[number]
+        ran = _harvest(path, found, books.declared[path], case.overrides[path], _key(books, case, path, origin))
+        _write_notebook(case.folder, ran, sign(found.notebook, origin), path.parent)
+        case.done[path] = ran
+        _write_summary(case.result(origin))
+        return ran.outcome
+
+    execute_jobs(jobs, finish, limits=limits, workers=workers, report=report)
+    return [case.result(origin) for case in cases]
+
+
+def _key(books: _Books, case: _Case, path: Path, origin: Provenance) -> str:
+    values = {p.name: case.overrides[path].get(p.name, p.default) for p in books.declared[path]}
+    return fingerprint(books.nodes[path], values, origin)
+
+
+def _harvest(
+    path: Path, found: Execution, declared: Sequence[Parameter], overrides: Mapping[str, Any], key: str
+) -> NotebookRun:
     """What the executed notebook recorded; unreadable or doubled records make it a failed one."""
-    error, results, tables = found.error, dict[str, Result](), dict[str, Table]()
+    error, results, tables = found.error, {}, {}
     try:
         results, tables = results_of(found.notebook), tables_of(found.notebook)
     except RunError as damage:
@@ -230,6 +209,7 @@ def _harvest(path: Path, found: Execution, declared: Sequence[Parameter], overri
         stamp=stamp_of(found.notebook),
         results=results,
         tables=tables,
+        fingerprint=key,
     )
 
 

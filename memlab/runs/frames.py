@@ -14,7 +14,7 @@ from memlab.runs.schema import SCHEMA_VERSION, Result
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_results", "runs_frame"]
+__all__ = ["read_results", "runs_df"]
 
 _COLUMNS = ("run", "notebook", "ok", "name", "value", "n", "low", "high", "unit", "tolerance")
 _ORIGIN = ("seconds", "commit", "dirty", "memlab", "source", "python", "model", "seed")
@@ -41,7 +41,7 @@ def read_results(path: str | Path) -> dict[str, Any]:
     return data
 
 
-def runs_frame(folder: str | Path) -> pd.DataFrame:
+def runs_df(folder: str | Path = "runs") -> pd.DataFrame:
     """Every recorded number of every run below a folder, one row each.
 
     Parameters

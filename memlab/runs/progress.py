@@ -37,61 +37,85 @@ class Step:
     @property
     def percent(self) -> int:
         """Share of the notebook's cells that are done, 0 to 100."""
+        if self.outcome is not None:
+            return 100
         return 100 * self.done // self.cells if self.cells else 100
-
-    @property
-    def share(self) -> float:
-        """Share of the whole run that is done, by notebooks and cells, 0 to 1."""
-        return (self.number - 1 + (1.0 if self.outcome else self.percent / 100)) / self.of
 
 
 Progress = Callable[[Step], None]
 
 
-def reporter(progress: bool | Progress, *, stream: TextIO | None = None) -> Progress:
-    """What is called at each step: the callable given, one that writes to stderr, or (False) one that does nothing."""
+def reporter(
+    progress: bool | Progress, *, stream: TextIO | None = None, clock: Callable[[], float] = monotonic
+) -> Progress:
+    """What is called at each step: the callable given, one that writes to stderr, or (False) one that does nothing.
+
+    Parameters
+    ----------
+    progress : bool or callable
+        True: write.
+    stream : text file, optional
+        By default stderr.
+    clock : callable
+        Seconds, for the estimate of what is left.
+    """
     if callable(progress):
         return progress
     if not progress:
         return _nothing
     stream = stream or sys.stderr
-    return _bar(stream) if stream.isatty() else _lines(stream)
+    return _bar(stream, _Estimate(clock)) if stream.isatty() else _lines(stream, _Estimate(clock))
 
 
 def _nothing(_: Step) -> None:
     return None
 
 
-def _lines(stream: TextIO) -> Progress:
-    said: dict[str, int] = {}
+class _Estimate:
+    """How much of a run is done, over notebooks that may run at the same time, and how long the rest will take."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._done: dict[int, float] = {}
+
+    def share(self, step: Step) -> float:
+        """Of the whole run, 0 to 1, by notebooks and cells."""
+        self._done[step.number] = step.percent / 100
+        return sum(self._done.values()) / step.of
+
+    def left(self, share: float) -> str:
+        """In words; empty while it can't be told, and at the end."""
+        spent = self._clock() - self._began
+        return f", about {spent / share - spent:.0f} s left" if 0.05 < share < 1 else ""
+
+
+def _lines(stream: TextIO, estimate: _Estimate) -> Progress:
+    said: dict[int, int] = {}
 
     def report(step: Step) -> None:
-        start = f"[{step.number}/{step.of}] {step.notebook}:"
+        start, share = f"[{step.number}/{step.of}] {step.notebook}:", estimate.share(step)
         if step.outcome is not None:
-            print(start, step.outcome, file=stream, flush=True)
-        elif step.done == 0 and step.notebook not in said:
-            said[step.notebook] = 0
+            print(f"{start} {step.outcome}{estimate.left(share)}", file=stream, flush=True)
+        elif step.done == 0 and step.number not in said:
+            said[step.number] = 0
             print(start, f"{step.cells} cells", file=stream, flush=True)
-        elif step.percent // 20 > said.get(step.notebook, 0) and step.percent < 100:
-            said[step.notebook] = step.percent // 20
-            print(start, f"{20 * said[step.notebook]} %", file=stream, flush=True)
+        elif step.percent // 20 > said.get(step.number, 0) and step.percent < 100:
+            said[step.number] = step.percent // 20
+            print(f"{start} {20 * said[step.number]} %{estimate.left(share)}", file=stream, flush=True)
 
     return report
 
 
-def _bar(stream: TextIO) -> Progress:
-    began = monotonic()
-
+def _bar(stream: TextIO, estimate: _Estimate) -> Progress:
     def report(step: Step) -> None:
-        start = f"[{step.number}/{step.of}] {step.notebook}:"
+        start, share = f"[{step.number}/{step.of}] {step.notebook}:", estimate.share(step)
         if step.outcome is not None:
             print(f"\r\x1b[K{start} {step.outcome}", file=stream, flush=True)
             return
-        filled = int(20 * step.share)
-        spent = monotonic() - began
-        left = f", about {spent / step.share - spent:.0f} s left" if step.share > 0.05 else ""
+        filled = int(20 * share)
         bar = "█" * filled + "░" * (20 - filled)
-        text = f"{bar} {100 * step.share:3.0f} %  {start} cell {step.done + 1} of {step.cells}{left}"
+        text = f"{bar} {100 * share:3.0f} %  {start} cell {step.done + 1} of {step.cells}{estimate.left(share)}"
         print(f"\r\x1b[K{text}", end="", file=stream, flush=True)
 
     return report

@@ -17,7 +17,7 @@ from memlab.errors import RunError
 from memlab.records import canonical_json
 from memlab.runs.schema import STAMP_MIME
 
-__all__ = ["MAIN_PACKAGES", "Provenance", "memlab_source", "memlab_version", "package_versions", "stamp"]
+__all__ = ["MAIN_PACKAGES", "Provenance", "memlab_source", "memlab_version", "package_versions", "path_hash", "stamp"]
 
 MAIN_PACKAGES = (
     "bm25s",
@@ -195,10 +195,15 @@ def _hashes(paths: Iterable[str | Path] | str | Path, what: str) -> dict[str, st
         # A path as the notebook writes it is the same on every machine; an absolute one only in its last part.
         parts = [p for p in path.parts if p not in ("..", ".")]
         name = path.name if path.is_absolute() else "/".join(parts) or path.resolve().name
-        value = _tree_hash(path) if path.is_dir() else _file_hash(path)
+        value = path_hash(path)
         if found.setdefault(name, value) != value:
             raise RunError(f"two {what}s are called {name}; give their paths relative to the notebook")
     return dict(sorted(found.items()))
+
+
+def path_hash(path: Path) -> str:
+    """SHA-256 of a file, or over the files of a folder."""
+    return _tree_hash(path) if path.is_dir() else _file_hash(path)
 
 
 def _file_hash(path: Path) -> str:

@@ -13,7 +13,7 @@ from memlab.runs.schema import show
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
-__all__ = ["external_requests", "index_html", "notebook_html"]
+__all__ = ["external_requests", "index_html", "notebook_html", "page", "templates"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -65,14 +65,23 @@ def notebook_html(notebook: Any, *, title: str, folder: Path | None = None) -> s
 
 def index_html(results: Mapping[str, Any]) -> str:
     """The first page of a run: outcome, time and numbers of each notebook, from the content of its `results.json`."""
+    return page("run.html.j2", provenance=results["provenance"], notebooks=results["notebooks"])
+
+
+def page(template: str, **values: Any) -> str:
+    """A page from one of the templates, with our style and policy; everything that is filled in is text."""
     from jinja2 import Environment, FileSystemLoader
     from markupsafe import Markup
 
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True)
     environment.filters["show"] = show
-    template = environment.get_template("run.html.j2")
     shared = {"css": Markup(_css()), "policy": Markup(_POLICY)}  # noqa: S704 - our own files
-    return template.render(provenance=results["provenance"], notebooks=results["notebooks"], **shared)
+    return environment.get_template(template).render(**values, **shared)
+
+
+def templates() -> Path:
+    """The folder of the templates."""
+    return _TEMPLATES
 
 
 def external_requests(html: str) -> list[str]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from memlab.errors import RunError
 from memlab.runs.compare import Difference, differences
 from memlab.runs.files import find_notebooks, read_notebook
-from memlab.runs.kernel import Execution, Limits, execute_notebook
-from memlab.runs.normalise import code_hash, normalise, prose_hash, run_parameters, stripped
+from memlab.runs.jobs import Job, execute_jobs
+from memlab.runs.kernel import Execution, Limits
+from memlab.runs.normalise import normalise, run_parameters
 from memlab.runs.parameters import check_parameters, parameters_of
-from memlab.runs.progress import Progress, Step, reporter
-from memlab.runs.provenance import Provenance, stamp
+from memlab.runs.progress import Progress, reporter
+from memlab.runs.provenance import stamp
 from memlab.runs.record import results_of, stamp_of, tables_of
+from memlab.runs.signing import changed_since, files_moved, names_moved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +40,12 @@ class Checked:
     differences : tuple of Difference
         What was not found again.
     changed : mapping
-        What has changed since the notebook was executed: any of prose, code, data, prompt, library, each with what
-        exactly. It explains differences, and is none by itself.
+        What has changed since the notebook was executed: any of prose, code, data, prompt, library, results, each
+        with what exactly. It explains differences, and is none by itself.
     other_outputs : tuple of int
         Cells (from 1) whose printed output differs although it is not recorded.
+    ran : bool
+        False if the notebook was only checked against its own stamp and signature.
     """
 
     name: str
@@ -51,14 +55,18 @@ class Checked:
     differences: tuple[Difference, ...]
     changed: Mapping[str, tuple[str, ...]] = field(hash=False)
     other_outputs: tuple[int, ...] = ()
+    ran: bool = True
 
     def __str__(self) -> str:
         """A line, and one for each difference below it."""
         size = f"{self.numbers} numbers, {self.tables} tables"
-        found = f"{len(self.differences)} DIFFERENCES in {size}" if self.differences else f"equal: {size}"
-        lines = [f"{self.name}: {found} ({self.seconds:.1f} s)"]
+        good = f"equal: {size}" if self.ran else f"unchanged since it ran: {size}"
+        found = f"{len(self.differences)} DIFFERENCES in {size}" if self.differences else good
+        lines = [f"{self.name}: {found} ({f'{self.seconds:.1f} s' if self.ran else 'not run'})"]
         lines += [f"  {d}" for d in self.differences]
         lines += [f"  changed since: {what} ({', '.join(how)})" for what, how in self.changed.items()]
+        if not self.changed and any(d.kind in ("number", "table", "missing", "unexpected") for d in self.differences):
+            lines.append("  nothing that the notebook names has changed: not prose, code, data, prompt or library")
         if self.other_outputs:
             lines.append(f"  printed output differs in cell {', '.join(map(str, self.other_outputs))}")
         return "\n".join(lines)
@@ -112,6 +120,8 @@ def verify(
     *,
     timeout_cell: float = 300.0,
     timeout_run: float = 900.0,
+    jobs: int = 1,
+    quick: bool = False,
     progress: bool | Progress = True,
 ) -> Verification:
     """Run committed notebooks again, with their own parameters, and compare what they record; nothing is written.
@@ -122,6 +132,11 @@ def verify(
         Folders of executed notebooks, or single ones.
     timeout_cell, timeout_run : float
         Seconds that a cell and a whole notebook may take, > 0.
+    jobs : int
+        How many notebooks run at a time, ≥ 1.
+    quick : bool
+        Run nothing: check only that sources, files and recorded values are those that each notebook was executed
+        with. A library of another version is named, and no difference here, since only a repetition tells.
     progress : bool or callable
         Progress on stderr, none, or a callable that gets each `Step`.
 
@@ -137,40 +152,68 @@ def verify(
     """
     limits, report = Limits(timeout_cell, timeout_run), reporter(progress)
     paths = find_notebooks(directory if isinstance(directory, (str, Path)) else list(directory))
-    checked: list[Checked] = []
-    for number, path in enumerate(paths, 1):
-        step = Step(path.stem, number, len(paths), 0, 0)
-        checked.append(_check(path, limits, step, report))
-        report(replace(step, outcome=str(checked[-1]).split(": ", 1)[1].splitlines()[0]))
-    return Verification(checked)
+    read = {path: _committed(path) for path in paths}
+    checked = {path: found for path, found in read.items() if isinstance(found, Checked)}
+    books = {path: found for path, found in read.items() if isinstance(found, _Committed)}
+    if quick:
+        checked |= {path: _quick(path, book) for path, book in books.items()}
+        return Verification(checked[path] for path in paths)
+    todo = list(books)
+
+    def finish(number: int, found: Execution) -> str:
+        path = todo[number]
+        checked[path] = _check(path, books[path], found)
+        return str(checked[path]).split(": ", 1)[1].splitlines()[0]
+
+    work = [Job(path.stem, path, book.notebook, book.parameters) for path, book in books.items()]
+    execute_jobs(work, finish, limits=limits, workers=jobs, report=report)
+    return Verification(checked[path] for path in paths)
 
 
-def _check(path: Path, limits: Limits, step: Step, report: Progress) -> Checked:
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    """A committed notebook: what it records, and the parameters that it was run with."""
+
+    notebook: Any
+    recorded: Any
+    parameters: Mapping[str, Any]
+
+
+def _committed(path: Path) -> _Committed | Checked:
     try:
-        committed = read_notebook(path)
-        old = results_of(committed), tables_of(committed)
-        parameters = check_parameters(parameters_of(committed), run_parameters(committed), where=path.name)
+        node = read_notebook(path)
+        recorded = results_of(node), tables_of(node)
+        parameters = check_parameters(parameters_of(node), run_parameters(node), where=path.name)
     except RunError as error:
         return Checked(path.stem, 0.0, 0, 0, (Difference(path.stem, "failed", detail=str(error)),), {})
-    if not any(c.get("outputs") or c.get("execution_count") for c in committed["cells"]):
+    if not any(c.get("outputs") or c.get("execution_count") for c in node["cells"]):
         detail = f"the notebook holds no outputs; `memlab run {path} -o DIR` executes it"
         return Checked(path.stem, 0.0, 0, 0, (Difference(path.stem, "unexecuted", detail=detail),), {})
-    step = replace(step, cells=len(stripped(committed)["cells"]) + bool(parameters))
-    found = execute_notebook(
-        committed,
-        parameters=parameters,
-        folder=path.parent,
-        limits=limits,
-        on_cell=lambda cell: report(replace(step, done=cell)),
-    )
+    return _Committed(node, recorded, parameters)
+
+
+def _quick(path: Path, book: _Committed) -> Checked:
+    now = stamp(folder=path.parent)
+    changed = changed_since(book.notebook, now, files_moved(book.notebook, path.parent))
+    stale = [Difference(path.stem, "stale", detail=f"{what}: {', '.join(how)}") for what, how in changed.items()
+             if what != "library"]  # fmt: skip
+    kept = {what: how for what, how in changed.items() if what == "library"}
+    numbers, tables = map(len, book.recorded)
+    return Checked(path.stem, 0.0, numbers, tables, tuple(stale), kept, ran=False)
+
+
+def _check(path: Path, book: _Committed, found: Execution) -> Checked:
+    old, new = stamp_of(book.notebook), stamp_of(found.notebook)
+    moved = {"data": names_moved(old.get("datasets", {}), new.get("datasets", {})) if old and new else (),
+             "prompt": names_moved(old.get("prompts", {}), new.get("prompts", {})) if old and new else ()}  # fmt: skip
     return Checked(
         name=path.stem,
         seconds=round(found.seconds, 3),
-        numbers=len(old[0]),
-        tables=len(old[1]),
-        differences=tuple(_compare(path.stem, old, found)),
-        changed=_changed(committed, found.notebook, stamp(folder=path.parent)),
-        other_outputs=() if found.error else _other_outputs(committed, found.notebook),
+        numbers=len(book.recorded[0]),
+        tables=len(book.recorded[1]),
+        differences=tuple(_compare(path.stem, book.recorded, found)),
+        changed=changed_since(book.notebook, stamp(folder=path.parent), moved),
+        other_outputs=() if found.error else _other_outputs(book.notebook, found.notebook),
     )
 
 
@@ -182,31 +225,6 @@ def _compare(name: str, old: Any, found: Execution) -> Iterable[Difference]:
     except RunError as error:
         return [Difference(name, "failed", detail=str(error))]
     return differences(name, old, new)
-
-
-def _changed(committed: Any, repeated: Any, now: Provenance) -> dict[str, tuple[str, ...]]:
-    """What is not as it was when the notebook was executed; only what the notebook says of itself can be told."""
-    then: Mapping[str, Any] = committed["metadata"].get("memlab", {})
-    old, new = stamp_of(committed), stamp_of(repeated)
-    library = _moved(then["packages"], now.packages) if "packages" in then else ()
-    if then.get("memlab", now.memlab) != now.memlab:
-        library = (f"memlab {then['memlab']} → {now.memlab}", *library)
-    elif then.get("source", now.source) != now.source:
-        library = ("memlab: its source", *library)
-    found = {
-        "prose": ("markdown cells",) if then.get("prose", prose_hash(committed)) != prose_hash(committed) else (),
-        "code": ("code cells",) if then.get("code", code_hash(committed)) != code_hash(committed) else (),
-        "data": _moved(old.get("datasets", {}), new.get("datasets", {})) if old and new else (),
-        "prompt": _moved(old.get("prompts", {}), new.get("prompts", {})) if old and new else (),
-        "library": library,
-    }
-    return {what: how for what, how in found.items() if how}
-
-
-def _moved(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
-    """Names whose version or hash is another one, as ``name old → new``."""
-    names = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
-    return tuple(f"{k} {old.get(k, 'none')[:12]} → {new.get(k, 'none')[:12]}" for k in names)
 
 
 def _other_outputs(committed: Any, repeated: Any) -> tuple[int, ...]:

@@ -9,9 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 
-from memlab.figures import graph_page
+from memlab.figures import graph_page, graph_view
+from memlab.graph import fold
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -275,3 +277,77 @@ def test_an_empty_graph_says_so(visit: Any, history: Any) -> None:
     page = visit(graph_page(history.graph()))
     assert page.locator("#drawing .note").text_content() == "Nothing learned yet"
     assert page.locator("#play").is_disabled()
+
+
+def test_categories_can_be_filtered_and_none_stands_in_for_another(
+    visit: Any, three_weeks: Any, new_history: Any
+) -> None:
+    other = new_history()
+    other.case(3, ["page is blank"], "toner is empty", "change the toner")
+    printing = fold(other.operations, customer="fabrikam", category="printing")
+    page = visit(graph_page([three_weeks.graph(), printing]))
+    everything = page.evaluate(SHOWN)
+    chips = page.locator("[name=category]")
+    assert chips.count() == 2
+    assert page.locator(".categories .chip").all_inner_texts() == ["printing", "teams"]
+    chips.nth(1).uncheck()
+    settle(page)
+    assert sorted(page.evaluate(SHOWN)) == [
+        "cause-toner is empty",
+        "solution-change the toner",
+        "symptom-page is blank",
+    ]
+    chips.nth(1).check()
+    settle(page)
+    assert page.evaluate(SHOWN) == everything
+    assert visit(graph_page(three_weeks.graph())).locator("[name=category]").count() == 0
+
+
+def test_what_is_shown_is_saved_as_graphml(visit: Any, three_weeks: Any, hostile: list[str], tmp_path: Path) -> None:
+    for n, text in enumerate(hostile):
+        three_weeks.case(20 + n, [text], f"cause {n}", f"solution {n}")
+    graph = three_weeks.graph()
+    page = visit(graph_page(graph))
+    page.locator("[name=verification]").nth(2).uncheck()  # claimed
+    settle(page)
+    with page.expect_download() as download:
+        page.locator("#save-graphml").click()
+    assert download.value.suggested_filename.endswith(".graphml")
+    download.value.save_as(tmp_path / "g.graphml")
+    read = nx.read_graphml(tmp_path / "g.graphml")
+    assert sorted(read) == sorted(page.evaluate(SHOWN))
+    assert "cause-privacy shutter" not in read
+    assert read.number_of_edges() == page.evaluate(LINKS)
+    cause = read.nodes["cause-muted by a key"]
+    assert (cause["kind"], cause["category"], cause["conversations"]) == ("cause", "teams", 2)
+    assert cause["weight"] == pytest.approx(graph.weight("cause-muted by a key"), abs=1e-4)
+    edge = read.edges["cause-muted by a key", "solution-press the key"]
+    assert (edge["conversations"], edge["verified"]) == ("case-0000", "confirmed")
+
+
+def test_a_view_works_in_the_report_of_a_run_twice(visit: Any, three_weeks: Any, history: Any) -> None:
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+    from memlab.runs.report import external_requests, notebook_html
+
+    views = [graph_view(three_weeks.graph()), graph_view(three_weeks.graph(), steps=3, height=600)]
+    outputs = [new_output("display_data", data=v._repr_mimebundle_()) for v in views]
+    report = notebook_html(new_notebook(cells=[new_code_cell("x", execution_count=1, outputs=outputs)]), title="t")
+    assert external_requests(report) == []
+    page = visit(report.replace("<html ", "<html data-ready ", 1))
+    for n in range(2):
+        frame = page.frame_locator("iframe").nth(n)
+        page.locator("iframe").nth(n).scroll_into_view_if_needed()
+        frame.locator("html[data-ready] [data-node='cause-privacy shutter'] text").click()
+        assert frame.locator("#panel h2").inner_text() == "privacy shutter"
+
+
+def test_a_large_graph_is_cut_with_a_word_and_can_be_searched(visit: Any, synthetic: Any) -> None:
+    graph = synthetic(300, conversations=420).graph()
+    assert len(graph.entries) > 700
+    page = visit(graph_page(graph, steps=6))
+    assert "not drawn" in page.locator("#drawing .note").text_content()
+    assert page.locator("#status").inner_text().startswith(f"600 of {len(graph.entries)} entries")
+    page.locator("#search").fill("updated last week")
+    settle(page)
+    assert "hit" in page.locator("#found").inner_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from memlab.errors import InputError
-from memlab.figures import graph_page
+from memlab.figures import graph_page, graph_view
 from memlab.figures.data import moments, page_data
 from memlab.graph import SkillGraph, fold
 from memlab.records import parse_time
@@ -130,7 +131,9 @@ def test_lone_surrogates_and_control_characters_become_visible_escapes(history: 
 
 def test_the_page_asks_for_nothing_and_runs_nothing_but_its_own_script(synthetic: Any) -> None:
     page = graph_page(synthetic(5, conversations=9).graph())
-    assert set(re.findall(r"https?://[^\"'` ]+", page)) == {"http://www.w3.org/2000/svg"}
+    # Names of XML vocabularies, which nobody fetches.
+    names = {"http://www.w3.org/2000/svg", "http://graphml.graphdrawing.org/xmlns"}
+    assert set(re.findall(r"https?://[^\"'` ]+", page)) == names
     assert re.findall(r"<[^>]+\s(?:src|href)=\"([^\"]*)\"", page) == ["data:,"]
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -181,3 +184,44 @@ def test_the_graph_is_left_as_it_was(synthetic: Any) -> None:
     before = graph.to_json()
     graph_page(graph, limit=3, operations=iter(history.operations))
     assert graph.to_json() == before == fold(history.operations, customer="fabrikam", category="teams").to_json()
+
+
+def test_several_categories_make_one_page_whatever_their_order(history: Any, new_history: Any) -> None:
+    history.case(0, ["no sound"], "muted", "unmute")
+    other = new_history()
+    other.case(9, ["blank page"], "no toner")
+    teams, printing = history.graph(), fold(other.operations, customer="fabrikam", category="printing")
+    page = graph_page([teams, printing])
+    assert page == graph_page([printing, teams])
+    data = embedded(page)
+    assert data["categories"] == ["printing", "teams"]
+    assert {n["id"]: data["categories"][n["category"]] for n in data["nodes"]} == {
+        "symptom-no sound": "teams", "cause-muted": "teams", "solution-unmute": "teams",
+        "symptom-blank page": "printing", "cause-no toner": "printing",
+    }  # fmt: skip
+    assert embedded(graph_page(teams))["categories"] == ["teams"]
+
+
+def test_graphs_that_do_not_go_together_are_refused(history: Any) -> None:
+    history.case(0, ["no sound"], "muted")
+    teams = history.graph()
+    others = fold(history.operations, customer="northwind", category="vpn")
+    twin = fold(history.operations, customer="fabrikam", category="vpn")
+    for graphs, reason in (
+        ([], "no graph"),
+        ([teams, others], "one customer"),
+        ([teams, teams], "stands twice"),
+        ([teams, twin], "an entry of one id"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            graph_page(graphs)
+
+
+def test_a_view_is_a_frame_that_holds_the_page_and_words_for_those_without_one(history: Any) -> None:
+    history.case(0, ['no "sound"'], "muted")
+    view = graph_view(history.graph(), height=300)
+    assert str(view) == "Memory graph of fabrikam / teams: 2 entries, 1 links"
+    text = view._repr_html_()
+    assert text == graph_view(history.graph(), height=300)._repr_html_()
+    assert html.unescape(re.findall(r'srcdoc="([^"]*)"', text)[0]) == view.page
+    assert "height:300px" in text

@@ -27,7 +27,7 @@ const last = Math.max(data.moments.length - 1, 0);
 const days = data.moments.map((m) => m.slice(0, 10));
 const drawing = $("drawing");
 const scroller = $("scroller");
-const state = { step: last, minimum: 0, allowed: 15, query: "", picked: null, hovered: null, row: 0, fitted: true };
+const state = { step: last, minimum: 0, allowed: 15, categories: null, query: "", picked: null, hovered: null, row: 0, fitted: true };
 
 // ---- what is known at a moment -------------------------------------------------------------------------------
 
@@ -60,7 +60,8 @@ function known(item) {
   const mask = item.evidence.reduce((m, e) => (e[2] <= state.step ? m | (1 << e[1]) : m), 0);
   item.best = mask ? Math.log2(mask & -mask) : 0;
   item.weight = weightAt(item, state.step);
-  return item.first <= state.step && item.weight >= state.minimum && (mask & state.allowed) !== 0;
+  const chosen = state.categories === null || item.category === undefined || state.categories.has(item.category);
+  return chosen && item.first <= state.step && item.weight >= state.minimum && (mask & state.allowed) !== 0;
 }
 
 // ---- elements --------------------------------------------------------------------------------------------------
@@ -294,6 +295,8 @@ function paintLabels(lit, found) {
         n === state.hovered ||
         taken[n.kind].every((y) => Math.abs(y - n.y) >= gap));
     n.label.setAttribute("display", free ? "inline" : "none");
+    // A label in a narrow row would lie on its bar: the bar steps back under it.
+    if (n.kind === 1 && state.row < gap) n.card.classList.toggle("labelled", free);
     if (free) taken[n.kind].push(n.y);
   }
 }

@@ -107,6 +107,50 @@ function saveSvg() {
   download(new Blob([picture().text], { type: "image/svg+xml" }), "svg");
 }
 
+// What is shown now, with weights at the chosen moment: nodes and links as GraphML, text as XML text.
+function graphml() {
+  const space = "http://graphml.graphdrawing.org/xmlns";
+  const file = document.implementation.createDocument(space, "graphml");
+  const add = (parent, tag, attributes, text) => {
+    const element = file.createElementNS(space, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (text !== undefined) element.textContent = text;
+    return parent.appendChild(element);
+  };
+  const keys = {
+    node: { title: "string", kind: "string", category: "string", weight: "double", conversations: "int", x: "double", y: "double" },
+    edge: { weight: "double", verified: "string", conversations: "string" },
+  };
+  for (const [on, fields] of Object.entries(keys))
+    for (const [name, type] of Object.entries(fields))
+      add(file.documentElement, "key", { id: `${on}_${name}`, for: on, "attr.name": name, "attr.type": type });
+  const graph = add(file.documentElement, "graph", { edgedefault: "directed" });
+  const fields = (element, on, values) => {
+    for (const [name, value] of Object.entries(values)) add(element, "data", { key: `${on}_${name}` }, String(value));
+  };
+  for (const n of nodes.filter((m) => m.shown))
+    fields(add(graph, "node", { id: n.id }), "node", {
+      title: n.title,
+      kind: KINDS[n.kind],
+      category: data.categories[n.category],
+      weight: n.weight,
+      conversations: evidenceAt(n, state.step).length,
+      x: 400 * n.kind,
+      y: 40 * n.row,
+    });
+  for (const e of edges.filter((f) => f.shown))
+    fields(add(graph, "edge", { source: nodes[e.a].id, target: nodes[e.b].id }), "edge", {
+      weight: e.weight,
+      verified: STYLE.verifications[e.best],
+      conversations: evidenceAt(e, state.step).map((v) => data.conversations[v[0]][0]).join(" "),
+    });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(file)}\n`;
+}
+
+function saveGraphml() {
+  download(new Blob([graphml()], { type: "application/xml" }), "graphml");
+}
+
 async function savePng() {
   const { text, width, height } = picture();
   const scale = Math.min(2, 16000 / Math.max(width, height));

@@ -185,6 +185,14 @@ document.querySelectorAll("[name=verification]").forEach((box) =>
     repaint();
   }),
 );
+document.querySelectorAll("[name=category]").forEach((box) =>
+  box.addEventListener("change", () => {
+    state.categories = new Set(
+      [...document.querySelectorAll("[name=category]:checked")].map((b) => Number(b.value)),
+    );
+    repaint();
+  }),
+);
 $("time").max = last;
 $("time").disabled = $("play").disabled = last === 0;
 $("time").addEventListener("input", (event) => {
@@ -196,6 +204,7 @@ $("closer").addEventListener("click", () => setRow(state.row / 1.4));
 $("wider").addEventListener("click", () => setRow(state.row * 1.4));
 $("fit").addEventListener("click", () => setRow(null));
 $("save-svg").addEventListener("click", saveSvg);
+$("save-graphml").addEventListener("click", saveGraphml);
 $("save-png").addEventListener("click", savePng);
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
