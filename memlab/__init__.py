@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from memlab.agent import SupportAgent as SupportAgent
     from memlab.bank import Bank as Bank
     from memlab.corpus import read_conversations as read_conversations
     from memlab.curation.decide import same_entry as same_entry
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from memlab.records import Proposal as Proposal
     from memlab.records import Turn as Turn
     from memlab.rendering import render_skill as render_skill
+    from memlab.runs.frames import runs_df as runs_df
 
 _HOME = {
     "Bank": "memlab.bank",
@@ -34,6 +36,7 @@ _HOME = {
     "MemlabError": "memlab.errors",
     "Proposal": "memlab.records",
     "SkillGraph": "memlab.graph",
+    "SupportAgent": "memlab.agent",
     "Turn": "memlab.records",
     "extract": "memlab.extraction",
     "forget": "memlab.learning",
@@ -41,6 +44,7 @@ _HOME = {
     "read_conversations": "memlab.corpus",
     "recall": "memlab.recalling",
     "render_skill": "memlab.rendering",
+    "runs_df": "memlab.runs.frames",
     "same_entry": "memlab.curation.decide",
     "why": "memlab.explaining",
 }

@@ -2,7 +2,7 @@
 
     python scripts/readme.py
 
-Also draws docs/graph.svg and fills the results from the committed notebooks.
+Also draws docs/graph.svg, fills the results from the committed notebooks, and puts the check into the data card.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def main() -> None:
         _shell(graph, scratch)
     text = re.sub(r"<!-- results -->.*?<!-- /results -->|^RESULTS$", lambda _: _results(), text, flags=re.S | re.M)
     (ROOT / "README.md").write_text(text, "utf-8")
+    card = ROOT / "datasets/README.md"
+    check = f"<!-- check -->\n~~~text\n{_shell('memlab data check', str(ROOT))}~~~\n<!-- /check -->"
+    text = re.sub(r"<!-- check -->.*?<!-- /check -->", lambda _: check, card.read_text("utf-8"), flags=re.S)
+    card.write_text(text, "utf-8")
 
 
 def _run(block: str, folder: str) -> str:
