@@ -64,7 +64,8 @@ def scores(views: NDArray[np.float64]) -> NDArray[np.float64]:
     (scripts/train_recall.py).
     """
     model = _model()
-    return np.asarray(evidence(views) @ np.array([model[name] for name in EVIDENCE]))
+    # Rounded, for the last bit of a product depends on how many rivals there are.
+    return np.asarray(np.round(evidence(views) @ np.array([model[name] for name in EVIDENCE]), 9))
 
 
 def among_rivals(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["OfflineExtractor", "confidences", "proposals_of"]
 
-RULES = 2  # the version of this page
+RULES = 3  # the version of this page
 # The least score of a clause for each field, chosen on the dev split (attempts also on messages kept aside).
 THRESHOLDS = {"symptom": 0.25, "attempt": 0.25, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
 # How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
 NAMED = {"symptom": 0.3, "cause": 0.7, "solution": 0.3}
 WORKED = 0.6  # what a clause gains as the solution if it is an attempt that worked
 MOST_SYMPTOMS = 3
+PERHAPS = 0.1  # the least score of an issue's only symptom
+PLAINLY_DONE = 0.5  # the probability of an attempt from which a clause is no complaint
 SAME = 0.8  # two clauses of one field that are closer than this say the same thing
 
 
@@ -119,7 +121,7 @@ class _Issue:
             conversation=self.conversation.id,
             case=case,
             category=self.verdict.category,
-            symptoms=self._phrased("symptom", MOST_SYMPTOMS),
+            symptoms=self._phrased("symptom", MOST_SYMPTOMS) or self._complaint(),
             root_cause=self._titled("cause"),
             attempts=self._attempts(),
             solution=Solution(found.text, found.turn, found.quote, kind) if found else None,
@@ -151,6 +153,17 @@ class _Issue:
             text = phrase(self.conversation, clause, field, self.verdict.category)
             found.setdefault(text.casefold(), Mention(text, clause.turn, clause.text))
         return tuple(found.values())
+
+    def _complaint(self) -> tuple[Mention, ...]:
+        """Where no clause is a likely symptom, the likeliest that may be one: the user says it, as no step or question."""
+        p, attempts = _scores(self.reading, "symptom"), self.reading.fields["attempt"]
+        for n in sorted(self.group, key=lambda n: (-p[n], n)):
+            clause = self.reading.clauses[n]
+            told = clause.role == "user" and attempts[n] < PLAINLY_DONE and not clause.text.rstrip().endswith("?")
+            if told and (p[n] >= PERHAPS or CUES["problem"].search(clause.text)):
+                text = phrase(self.conversation, clause, "symptom", self.verdict.category)
+                return (Mention(text, clause.turn, clause.text),)
+        return ()
 
     def _attempts(self) -> tuple[Attempt, ...]:
         p, out = _scores(self.reading, "attempt"), []
