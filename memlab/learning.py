@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LearnReport", "forget", "learn", "rebuild"]
+__all__ = ["LearnReport", "forget", "learn", "reading_ahead", "rebuild"]
 
 BATCH = 64  # conversations stored at a time
 Version = tuple[str, str | None]
@@ -270,17 +270,24 @@ def _read_all(
         yield _read_batch(part, extractor, encoder, bank)
 
 
+def reading_ahead(extractor: Extractor, conversations: Sequence[Conversation], encoder: Remembering) -> Extractor:
+    """The extractor for a batch of one customer's conversations.
+
+    The offline extractor asks for the vectors of one conversation's clauses at a time, which are too few to fill the
+    encoder's batches: those of all conversations are made here, and nothing is encoded twice. One that reads with
+    another encoder, and any other extractor, is returned as it is.
+    """
+    if type(extractor) is OfflineExtractor and extractor.encoder.name == encoder.name:
+        return extractor.ahead(conversations, encoder)
+    return extractor
+
+
 def _read_batch(
     conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder, bank: Bank | None = None
 ) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
-    """Conversations as they were read, and the vectors of their texts (but for those that the bank has).
-
-    The offline extractor asks for the vectors of one conversation's clauses at a time, which are too few to fill the
-    encoder's batches: those of all conversations are made ahead. Nothing is encoded twice.
-    """
+    """Conversations as they were read, and the vectors of their texts (but for those that the bank has)."""
     ahead = Remembering(encoder)
-    if type(extractor) is OfflineExtractor and extractor.encoder.name == encoder.name:
-        extractor = extractor.ahead(conversations, ahead)
+    extractor = reading_ahead(extractor, conversations, ahead)
     read = [_read(c, extractor) for c in conversations]
     wanted = sorted({text for r in read for text in r.texts})
     known = bank.known_texts(wanted) if bank else set()

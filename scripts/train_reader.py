@@ -1,8 +1,8 @@
 """Train the reader model: the last layers of MiniLM with two heads over whole conversations, and linear models beside.
 
-    python scripts/train_reader.py datasets -o memlab/extraction
+    python scripts/train_reader.py datasets -o memlab/extraction --all
 
-writes `reader.onnx` (the layers, int8) and `reader.npz` (heads and linear models) there. About ten minutes on one core;
+makes the shipped weights: it writes `reader.onnx` (the layers, int8) and `reader.npz` (heads and linear models) there. About ten minutes on one core;
 needs torch and onnx, which reading does not. It learns from the train split of the conversations and of the single
 messages. A clause is a target for a field if the phrase made of it comes closest to the label's canonical text, with a
 bonus where the label's own quote stands; and, for a second output, as far as that phrase means the same as that text.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import tempfile
 import zlib
 from collections import defaultdict
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
+from reader_network import FROZEN, Encoder, Reader
 from torch import nn
 from torch.nn import functional as F
 
@@ -29,8 +28,6 @@ from memlab.corpus import read_conversations
 from memlab.evaluation.messages import message_conversations
 from memlab.extraction.clauses import clauses_of
 from memlab.extraction.features import (
-    ENDING,
-    WIDTH,
     clause_features,
     ending_features,
     ending_shares,
@@ -40,12 +37,11 @@ from memlab.extraction.phrases import phrase
 from memlab.extraction.reader import FIELDS, KINDS, LINEAR, NAMED, OUTCOMES, RESOLUTIONS
 from memlab.extraction.verdicts import PROTOTYPES, ending_linear_features, linear_features, verdict_features
 from memlab.extraction.windows import embeddings, windows_of
-from memlab.models.embeddings import default_encoder, minilm_folder
+from memlab.models.embeddings import default_encoder
 
 BONUS = 0.15  # on the cosine of a clause that holds the label's quote
 NEAR = 0.04  # clauses this close to the best one count as well
 SAME, SOFT = 0.5, 0.04  # the cosine from which two texts mean the same, and how softly that is learned
-FROZEN = 4  # layers that stay as they are
 FIELD_OF = {
     "symptoms": "symptom",
     "root_cause": "cause",
@@ -157,78 +153,6 @@ def _holds(conversation, clause, item) -> bool:
     return shared >= 0.5 * min(len(item["quote"]), clause.end - clause.start)
 
 
-class Layer(nn.Module):
-    """One layer of BERT with the weights of MiniLM, over one text."""
-
-    def __init__(self, weights: dict[str, torch.Tensor], n: int) -> None:
-        super().__init__()
-
-        def load(module: nn.Module, name: str) -> nn.Module:
-            for kind in ("weight", "bias"):
-                getattr(module, kind).data.copy_(weights[f"encoder.layer.{n}.{name}.{kind}"])
-            return module
-
-        self.q, self.k, self.v = (load(nn.Linear(384, 384), f"attention.self.{x}") for x in ("query", "key", "value"))
-        self.o = load(nn.Linear(384, 384), "attention.output.dense")
-        self.n1 = load(nn.LayerNorm(384, eps=1e-12), "attention.output.LayerNorm")
-        self.i = load(nn.Linear(384, 1536), "intermediate.dense")
-        self.d = load(nn.Linear(1536, 384), "output.dense")
-        self.n2 = load(nn.LayerNorm(384, eps=1e-12), "output.LayerNorm")
-        self.drop = nn.Dropout(0.1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = (f(x).reshape(-1, 12, 32).transpose(0, 1) for f in (self.q, self.k, self.v))
-        weight = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(32), -1)
-        x = self.n1(x + self.drop(self.o((weight @ v).transpose(0, 1).reshape(-1, 384))))
-        return self.n2(x + self.drop(self.d(F.gelu(self.i(x)))))
-
-
-class Encoder(nn.Module):
-    """From embedded tokens (their word and place summed) to hidden states."""
-
-    def __init__(self, weights: dict[str, torch.Tensor]) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(384, eps=1e-12)
-        self.norm.weight.data.copy_(weights["embeddings.LayerNorm.weight"])
-        self.norm.bias.data.copy_(weights["embeddings.LayerNorm.bias"])
-        self.layers = nn.ModuleList(Layer(weights, n) for n in range(6))
-
-    def below(self, embedded: torch.Tensor) -> torch.Tensor:
-        x = self.norm(embedded)
-        for layer in self.layers[:FROZEN]:
-            x = layer(x)
-        return x
-
-    def above(self, x: torch.Tensor) -> torch.Tensor:
-        for layer in self.layers[FROZEN:]:
-            x = layer(x)
-        return x
-
-    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
-        return self.above(self.below(embedded))
-
-
-class Reader(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.encoder = Encoder(load_file(str(minilm_folder() / "model.safetensors")))
-        outputs = len(FIELDS) + len(NAMED) + len(OUTCOMES)
-
-        def head(size: int, hidden: int, out: int) -> nn.Module:
-            return nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Dropout(0.2), nn.Linear(hidden, out))
-
-        self.clause = head(2 * 384 + WIDTH, 128, outputs)
-        self.whole = head(3 * 384 + ENDING, 64, len(RESOLUTIONS) + 3)
-        self.drop = nn.Dropout(0.2)
-
-    def forward(self, e: Example) -> tuple[torch.Tensor, torch.Tensor]:
-        parts = [shares.float() @ self.encoder.above(self.drop(x.float())) for x, _, shares in e.windows]
-        order = torch.tensor([n for _, clauses, _ in e.windows for n in clauses])
-        h = torch.cat(parts)[torch.argsort(order)]
-        clause = self.clause(torch.cat([h, e.turns @ h, e.features], 1))
-        return clause, self.whole(torch.cat([(e.ends @ h).reshape(-1), e.ending]))
-
-
 def example(case: Case, encoder: Encoder) -> Example:
     clauses, t = case.clauses, case.targets
     words, places = embeddings()
@@ -330,8 +254,10 @@ def fit_linear(cases: list[Case], vectors: Cache) -> dict[str, np.ndarray]:
     prototypes = np.stack([vectors(texts).mean(axis=0) for texts in PROTOTYPES.values()])
     prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
     plain = [vectors([c.text for c in case.clauses]) for case in cases]
-    verdicts = [verdict_features(case.clauses, v, prototypes) for case, v in zip(cases, plain, strict=True)]
-    x = [linear_features(c.clauses, v, j) for c, v, j in zip(cases, plain, verdicts, strict=True)]
+    features = [clause_features(case.clauses) for case in cases]
+    seen = [(c.clauses, f, v) for c, f, v in zip(cases, features, plain, strict=True)]
+    verdicts = [verdict_features(*one, prototypes) for one in seen]
+    x = [linear_features(*one, j) for one, j in zip(seen, verdicts, strict=True)]
     columns = []
     for field in LINEAR:
         k = FIELDS.index(field)
@@ -347,7 +273,7 @@ def fit_linear(cases: list[Case], vectors: Cache) -> dict[str, np.ndarray]:
     outcome.fit(np.concatenate([v[t] for v, t in zip(verdicts, tried, strict=True)]), y, sample_weight=weight)
     ended = [n for n, c in enumerate(cases) if c.targets.whole[0] >= 0]
     resolution = LogisticRegression(C=0.3, max_iter=800).fit(
-        np.stack([ending_linear_features(cases[n].clauses, plain[n], prototypes) for n in ended]),
+        np.stack([ending_linear_features(*seen[n], prototypes) for n in ended]),
         [cases[n].targets.whole[0] for n in ended],
     )
     return {

@@ -99,14 +99,17 @@ def read(conversation: Conversation, encoder: Encoder) -> Reading:
         vectors = np.zeros((0, 384), np.float32)
         return Reading((), none, dict.fromkeys(NAMED, nothing), np.zeros((0, 4)), 0.0, even, {"fix": 1.0}, vectors)
     tuned, plain = contextual_vectors(clauses), encoder.encode([c.text for c in clauses])
-    logits, whole = _tuned(clauses, tuned)
+    features = clause_features(clauses)
+    logits, whole = _tuned(clauses, features, tuned)
     prototypes = _weights()["prototypes"]
-    verdicts = verdict_features(clauses, plain, prototypes)
+    verdicts = verdict_features(clauses, features, plain, prototypes)
     fields = logits[:, : len(FIELDS)].copy()
     averaged = [FIELDS.index(f) for f in LINEAR]
-    fields[:, averaged] = (fields[:, averaged] + _linear("fields", linear_features(clauses, plain, verdicts))) / 2
+    linear = _linear("fields", linear_features(clauses, features, plain, verdicts))
+    fields[:, averaged] = (fields[:, averaged] + linear) / 2
     outcomes = _softmax(logits[:, len(FIELDS) + len(NAMED) :]) + _softmax(_linear("outcome", verdicts))
-    ends = _softmax(whole[:4]) + _softmax(_linear("resolution", ending_linear_features(clauses, plain, prototypes)))
+    ending = _linear("resolution", ending_linear_features(clauses, features, plain, prototypes))
+    ends = _softmax(whole[:4]) + _softmax(ending)
     p, named = _sigmoid(fields), _sigmoid(logits[:, len(FIELDS) :])
     kind, _, solved = _sigmoid(whole[4:7]).tolist()
     return Reading(
@@ -121,9 +124,11 @@ def read(conversation: Conversation, encoder: Encoder) -> Reading:
     )
 
 
-def _tuned(clauses: list[Clause], vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _tuned(
+    clauses: list[Clause], features: NDArray[np.float32], vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logits of the heads over the tuned encoder: of each clause, and of the conversation."""
-    x = np.concatenate([vectors, turn_shares(clauses) @ vectors, clause_features(clauses)], axis=1)
+    x = np.concatenate([vectors, turn_shares(clauses) @ vectors, features], axis=1)
     ending = np.concatenate([(ending_shares(clauses) @ vectors).ravel(), ending_features(clauses)])
     return _head("clause", x), _head("whole", ending[None])[0]
 

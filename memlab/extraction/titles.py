@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import regex
 
 from memlab.extraction.clauses import Clause
 from memlab.extraction.phrases import headline, tidy, with_product
-from memlab.models.embeddings import load_tokenizer
+from memlab.models.tokens import tokenizer
 from memlab.records import Conversation
 
 __all__ = ["title"]
@@ -50,8 +49,9 @@ def title(conversation: Conversation, clauses: Sequence[Clause], logits: Sequenc
         for word in {_key(w) for w in _WORD.findall(clauses[n].text)}:
             salience[word] += math.exp(logits[n] - logits[order[0]])
     best = clauses[order[0]]
-    sentence = _sentence(conversation, best)
-    head = headline(sentence) if len(headline(sentence).split()) <= MOST_HEAD else headline(best.text)
+    head = headline(_sentence(conversation, best))
+    if len(head.split()) > MOST_HEAD:
+        head = headline(best.text)
     head = " ".join(_weightiest(head.split(), MOST_HEAD, rarity))
     seen = {_key(w) for w in _WORD.findall(head)}
     others = list(_new_words(conversation, [clauses[n] for n in order], seen))
@@ -95,10 +95,5 @@ def rarity(word: str) -> float:
     """How rare a word is, ≥ 0: the logarithm of its rank in the encoder's vocabulary, which is ordered by frequency."""
     if word in stopwords():
         return 0.0
-    pieces = _tokenizer().encode(word, add_special_tokens=False).ids
+    pieces = tokenizer().encode(word, add_special_tokens=False).ids
     return max(0.1, math.log(max([_FIRST_WORD, *pieces]) / _FIRST_WORD) + 0.5 * (len(pieces) - 1))
-
-
-@cache
-def _tokenizer() -> Any:
-    return load_tokenizer(truncate=False)

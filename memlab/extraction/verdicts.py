@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memlab.extraction.clauses import Clause
-from memlab.extraction.features import CUES, clause_features, ending_features
+from memlab.extraction.features import CUES, ending_features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,21 +36,25 @@ _SCALE = 4  # vectors have length 1: this gives their parts about the size of th
 
 
 def _signs(
-    clauses: Sequence[Clause], vectors: NDArray[np.float32], prototypes: NDArray[np.float32]
+    features: NDArray[np.float32], vectors: NDArray[np.float32], prototypes: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Kinds of words, and likeness to the verdicts; shape (len(clauses), 21)."""
-    cues = clause_features(clauses)[:, : len(CUES)]
-    return np.concatenate([cues, 3 * vectors @ prototypes.T], axis=1).astype(np.float32)
+    return np.concatenate([features[:, : len(CUES)], 3 * vectors @ prototypes.T], axis=1).astype(np.float32)
 
 
 def verdict_features(
-    clauses: Sequence[Clause], vectors: NDArray[np.float32], prototypes: NDArray[np.float32]
+    clauses: Sequence[Clause],
+    features: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    prototypes: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Signs of each clause and of what may judge it: the clauses beside it, its turn before and after, the user's next.
 
     Parameters
     ----------
     clauses : sequence of Clause
+    features : array of shape (len(clauses), WIDTH)
+        Their `clause_features`.
     vectors : array of shape (len(clauses), 384)
         Their sentence vectors.
     prototypes : array of shape (4, 384)
@@ -60,7 +64,7 @@ def verdict_features(
     -------
     array of shape (len(clauses), 153), float32
     """
-    signs = _signs(clauses, vectors, prototypes)
+    signs = _signs(features, vectors, prototypes)
     turns = np.array([c.turn for c in clauses])
     places = np.arange(len(clauses))
     user = sorted({c.turn for c in clauses if c.role == "user"})
@@ -81,7 +85,10 @@ def verdict_features(
 
 
 def linear_features(
-    clauses: Sequence[Clause], vectors: NDArray[np.float32], verdicts: NDArray[np.float32]
+    clauses: Sequence[Clause],
+    features: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    verdicts: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Vectors of the clause, its turn, the turn before and the user's next turn, with words, places and verdicts.
 
@@ -98,14 +105,17 @@ def linear_features(
     for c in clauses:
         later = next((t for t in user if t > c.turn), -1)
         around.append(np.concatenate([mean[c.turn], mean.get(c.turn - 1, nothing), mean.get(later, nothing)]))
-    return np.concatenate([own, np.stack(around), clause_features(clauses), verdicts], axis=1).astype(np.float32)
+    return np.concatenate([own, np.stack(around), features, verdicts], axis=1).astype(np.float32)
 
 
 def ending_linear_features(
-    clauses: Sequence[Clause], vectors: NDArray[np.float32], prototypes: NDArray[np.float32]
+    clauses: Sequence[Clause],
+    features: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    prototypes: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """How a conversation ended: vectors and signs of its last turns, and who speaks last; shape (1243,)."""
-    own, signs = _SCALE * vectors, _signs(clauses, vectors, prototypes)
+    own, signs = _SCALE * vectors, _signs(features, vectors, prototypes)
     turns = np.array([c.turn for c in clauses])
     user = sorted({c.turn for c in clauses if c.role == "user"})
     other = sorted({c.turn for c in clauses if c.role != "user"})

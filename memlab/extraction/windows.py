@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlab.errors import ModelError
 from memlab.extraction.clauses import Clause
-from memlab.models.embeddings import load_tokenizer, minilm_folder
+from memlab.models.embeddings import minilm_folder
+from memlab.models.tokens import tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,18 +39,13 @@ class Window:
 
 
 @cache
-def _tokenizer() -> Any:
-    return load_tokenizer(truncate=False)
-
-
-@cache
 def _speaker(role: str) -> tuple[int, ...]:
-    return tuple(_tokenizer().encode(f"{role}:", add_special_tokens=False).ids)
+    return tuple(tokenizer().encode(f"{role}:", add_special_tokens=False).ids)
 
 
 def windows_of(clauses: Sequence[Clause]) -> list[Window]:
     """The conversation as windows of at most 512 tokens (most need one); every clause is in the spans of one."""
-    found = _tokenizer().encode_batch([c.text for c in clauses], add_special_tokens=False)
+    found = tokenizer().encode_batch([c.text for c in clauses], add_special_tokens=False)
     tokens = [e.ids[:MOST_CLAUSE_TOKENS] or [_UNKNOWN] for e in found]
     windows: list[Window] = []
     ids, spans, n, new, turn = [_START], list[tuple[int, int, int]](), 0, 0, -1

@@ -7,17 +7,18 @@ from typing import Any
 
 from memlab.models.embeddings import load_tokenizer
 
-__all__ = ["count_tokens"]
+__all__ = ["count_tokens", "tokenizer"]
 
 
 @cache
-def _tokenizer() -> Any:
+def tokenizer() -> Any:
+    """The encoder's tokenizer (a `tokenizers.Tokenizer`) that cuts nothing off, loaded once."""
     return load_tokenizer(truncate=False)
 
 
 @cache
 def _count_line(line: str) -> int:
-    return len(_tokenizer().encode(line, add_special_tokens=False).ids)
+    return len(tokenizer().encode(line, add_special_tokens=False).ids)
 
 
 def count_tokens(text: str) -> int:

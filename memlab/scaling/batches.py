@@ -17,8 +17,8 @@ from memlab.bank.texts import texts_of
 from memlab.curation.curator import Curator
 from memlab.curation.evidence import settle
 from memlab.errors import ExtractionError, InputError
-from memlab.extraction import Extractor, OfflineExtractor
-from memlab.learning import learn
+from memlab.extraction import Extractor
+from memlab.learning import learn, reading_ahead
 from memlab.models.embeddings import Encoder, Remembering
 from memlab.records import Conversation, Proposal
 
@@ -99,10 +99,9 @@ def _is_trouble(found: tuple[Proposal, ...] | tuple[str, str]) -> bool:
 
 
 def read_here(conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder) -> Ready:
-    """Read and encode a batch. The offline extractor's clauses are encoded together, which fills the encoder's batches."""
+    """Read and encode a batch."""
     ahead = Remembering(encoder)
-    if type(extractor) is OfflineExtractor:
-        extractor = extractor.ahead(conversations, ahead)
+    extractor = reading_ahead(extractor, conversations, ahead)
     found: dict[tuple[str, str], tuple[Proposal, ...] | tuple[str, str]] = {}
     texts: set[str] = set()
     for c in conversations:

@@ -1,0 +1,99 @@
+"""The network that `train_reader.py` trains: MiniLM with two small heads, over one conversation at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from torch.nn import functional as F
+
+from memlab.extraction.features import ENDING, WIDTH
+from memlab.extraction.reader import FIELDS, NAMED, OUTCOMES, RESOLUTIONS
+from memlab.models.embeddings import minilm_folder
+
+FROZEN = 4  # layers that stay as they are
+
+
+class Seen(Protocol):
+    """What the network looks at of a conversation."""
+
+    windows: list  # (hidden states under the tuned layers, clauses, their shares of the tokens)
+    features: torch.Tensor
+    turns: torch.Tensor
+    ends: torch.Tensor
+    ending: torch.Tensor
+
+
+class Layer(nn.Module):
+    """One layer of BERT with the weights of MiniLM, over one text."""
+
+    def __init__(self, weights: dict[str, torch.Tensor], n: int) -> None:
+        super().__init__()
+
+        def load(module: nn.Module, name: str) -> nn.Module:
+            for kind in ("weight", "bias"):
+                getattr(module, kind).data.copy_(weights[f"encoder.layer.{n}.{name}.{kind}"])
+            return module
+
+        self.q, self.k, self.v = (load(nn.Linear(384, 384), f"attention.self.{x}") for x in ("query", "key", "value"))
+        self.o = load(nn.Linear(384, 384), "attention.output.dense")
+        self.n1 = load(nn.LayerNorm(384, eps=1e-12), "attention.output.LayerNorm")
+        self.i = load(nn.Linear(384, 1536), "intermediate.dense")
+        self.d = load(nn.Linear(1536, 384), "output.dense")
+        self.n2 = load(nn.LayerNorm(384, eps=1e-12), "output.LayerNorm")
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (f(x).reshape(-1, 12, 32).transpose(0, 1) for f in (self.q, self.k, self.v))
+        weight = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(32), -1)
+        x = self.n1(x + self.drop(self.o((weight @ v).transpose(0, 1).reshape(-1, 384))))
+        return self.n2(x + self.drop(self.d(F.gelu(self.i(x)))))
+
+
+class Encoder(nn.Module):
+    """From embedded tokens (their word and place summed) to hidden states."""
+
+    def __init__(self, weights: dict[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(384, eps=1e-12)
+        self.norm.weight.data.copy_(weights["embeddings.LayerNorm.weight"])
+        self.norm.bias.data.copy_(weights["embeddings.LayerNorm.bias"])
+        self.layers = nn.ModuleList(Layer(weights, n) for n in range(6))
+
+    def below(self, embedded: torch.Tensor) -> torch.Tensor:
+        x = self.norm(embedded)
+        for layer in self.layers[:FROZEN]:
+            x = layer(x)
+        return x
+
+    def above(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers[FROZEN:]:
+            x = layer(x)
+        return x
+
+    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
+        return self.above(self.below(embedded))
+
+
+class Reader(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = Encoder(load_file(str(minilm_folder() / "model.safetensors")))
+        outputs = len(FIELDS) + len(NAMED) + len(OUTCOMES)
+
+        def head(size: int, hidden: int, out: int) -> nn.Module:
+            return nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Dropout(0.2), nn.Linear(hidden, out))
+
+        self.clause = head(2 * 384 + WIDTH, 128, outputs)
+        self.whole = head(3 * 384 + ENDING, 64, len(RESOLUTIONS) + 3)
+        self.drop = nn.Dropout(0.2)
+
+    def forward(self, e: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+        parts = [shares.float() @ self.encoder.above(self.drop(x.float())) for x, _, shares in e.windows]
+        order = torch.tensor([n for _, clauses, _ in e.windows for n in clauses])
+        h = torch.cat(parts)[torch.argsort(order)]
+        clause = self.clause(torch.cat([h, e.turns @ h, e.features], 1))
+        return clause, self.whole(torch.cat([(e.ends @ h).reshape(-1), e.ending]))
