@@ -1,4 +1,4 @@
-"""Run the console blocks of README.md in a scratch folder and write what they print below each command.
+"""Run the console blocks of README.md and docs/agent.md in scratch folders and write what they print below each command.
 
     python scripts/readme.py
 
@@ -19,18 +19,29 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
     with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "datasets").symlink_to(ROOT / "datasets")
-        text = re.sub(r"~~~console\n(.*?)~~~", lambda m: f"~~~console\n{_run(m[1], scratch)}~~~", text, flags=re.S)
+        text = _printed(ROOT / "README.md", scratch)
         graph = f"memlab graph --home memory --customer fabrikam --category teams -o {ROOT}/docs/graph.svg"
         _shell(graph, scratch)
     text = re.sub(r"<!-- results -->.*?<!-- /results -->|^RESULTS$", lambda _: _results(), text, flags=re.S | re.M)
     (ROOT / "README.md").write_text(text, "utf-8")
+    with tempfile.TemporaryDirectory() as scratch:
+        (ROOT / "docs/agent.md").write_text(_printed(ROOT / "docs/agent.md", scratch), "utf-8")
     card = ROOT / "datasets/README.md"
     check = f"<!-- check -->\n~~~text\n{_shell('memlab data check', str(ROOT))}~~~\n<!-- /check -->"
     text = re.sub(r"<!-- check -->.*?<!-- /check -->", lambda _: check, card.read_text("utf-8"), flags=re.S)
     card.write_text(text, "utf-8")
+
+
+def _printed(page: Path, folder: str) -> str:
+    """A page with what each command of its console blocks prints, run in this folder."""
+    (Path(folder) / "datasets").symlink_to(ROOT / "datasets")
+    return re.sub(
+        r"~~~console\n(.*?)~~~",
+        lambda m: f"~~~console\n{_run(m[1], folder)}~~~",
+        page.read_text("utf-8"),
+        flags=re.S,
+    )
 
 
 def _run(block: str, folder: str) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scripted import HashEncoder
 
+from memlab.models.embeddings import Remembering
+
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "public"
 
 
@@ -45,7 +47,7 @@ def test_threads_of_questions_become_a_memory_that_names_them(script, tmp_path):
         {"faq_id": "f0", "question": "How do I strike text through?", "answers": ["Use two tildes."]},
         {"faq_id": "f1", "question": "Where is the dark theme?", "answers": ["Under appearance."]},
     ]
-    encoder = shared.Remembering(HashEncoder())
+    encoder = Remembering(HashEncoder())
     cases = [faq.case(f["faq_id"], f["question"], f, n) for n, f in enumerate(faqs)]
     with shared.memory_of(tmp_path, faq.CUSTOMER, cases, encoder) as bank:
         tests = [lambda c: c == "f1", lambda c: c == "f0"]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.extraction.clauses import clauses_of
+from memlab.extraction.phrases import headline
 from memlab.extraction.titles import MOST_HEAD, MOST_MORE, rarity, title
 from memlab.records import Conversation, Turn, parse_time
 
@@ -37,6 +38,10 @@ def test_a_title_that_names_the_product_gets_no_prefix():
 def test_log_lines_do_not_enter():
     c = of("The certificate expired.", "user=a;state=" + "x" * 60 + " certificate expired 403")
     assert "x" * 60 not in title(c, clauses_of(c), [2.0] + [1.0] * (len(clauses_of(c)) - 1), None)
+
+
+def test_what_stands_around_a_name_that_is_left_out_is_not_glued_together():
+    assert headline("&0@0<") == "& <"
 
 
 def test_rare_words_weigh_more():

@@ -13,14 +13,12 @@ Abdellatif (2025), Help Desk Tickets, Mendeley Data, doi:10.17632/btm76zndnt.2.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 from shared import (
-    Remembering,
     bm25_scores,
     difference,
     episode_places,
@@ -28,10 +26,12 @@ from shared import (
     metrics,
     ranks,
     recall_places,
+    report,
     rows_of,
     tfidf_scores,
 )
 
+from memlab.models.embeddings import Remembering, default_encoder
 from memlab.records import Conversation, Mention, Proposal, Solution, Turn
 
 CUSTOMER, CATEGORY = "helpdesk", "tickets"
@@ -127,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     tickets = rows_of(options.data / "tickets.jsonl")
     problems = rows_of(options.data / "problem_queries.jsonl")
-    encoder, ids = Remembering(), [str(t["ticket_id"]) for t in tickets]
+    encoder, ids = Remembering(default_encoder()), [str(t["ticket_id"]) for t in tickets]
     lines, right = [clean(q["text"]) for q in problems], [ids.index(str(q["ticket_id"])) for q in problems]
     first = [first_message(t) for t in tickets]
     formed = [t for t in tickets if says_enough(t["agent_form"] or {})]
@@ -142,10 +142,7 @@ def main() -> None:
             encoder,
         ),
     }
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
-    if options.output:
-        options.output.write_text(text + "\n", "utf-8")
+    report(result, options.output)
 
 
 if __name__ == "__main__":

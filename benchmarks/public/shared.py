@@ -15,12 +15,20 @@ from memlab.bank import Bank
 from memlab.evaluation.intervals import bootstrap_rate
 from memlab.evaluation.statistics import paired_difference
 from memlab.learning import learn
-from memlab.models.embeddings import Encoder, default_encoder
+from memlab.models.embeddings import Encoder
 from memlab.recalling import load_bm25s, recall, search_episodes
 from memlab.records import Conversation, Proposal
 
 SEED = 20260930
 DEPTH = 20  # hits of memlab that are looked at
+
+
+def report(result: Mapping[str, object], output: Path | None) -> None:
+    """Print a benchmark's result as JSON, and write it to a file if one is named."""
+    text = json.dumps(result, indent=1, ensure_ascii=False)
+    print(text)
+    if output:
+        output.write_text(text + "\n", "utf-8")
 
 
 def rows_of(path: Path) -> list[dict]:
@@ -77,20 +85,6 @@ def difference(baseline: np.ndarray, ours: np.ndarray, clusters: Sequence[str]) 
     """hit@1 of ours minus that of the baseline, paired by query."""
     a, b = ({str(n): float(p == 1) for n, p in enumerate(places)} for places in (baseline, ours))
     return str(paired_difference(a, b, seed=SEED, clusters={str(n): c for n, c in enumerate(clusters)}))
-
-
-class Remembering:
-    """An encoder that encodes each text once."""
-
-    def __init__(self, inner: Encoder | None = None) -> None:
-        self._inner = inner or default_encoder()
-        self.name = self._inner.name
-        self._known: dict[str, np.ndarray] = {}
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        fresh = sorted(set(texts) - self._known.keys())
-        self._known.update(zip(fresh, self._inner.encode(fresh), strict=True) if fresh else ())
-        return np.stack([self._known[t] for t in texts]) if texts else np.zeros((0, 384), np.float32)
 
 
 class Told:

@@ -15,24 +15,24 @@ Applications 91, doi:10.1016/j.eswa.2017.09.031.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 from shared import (
-    Remembering,
     bm25_scores,
     difference,
     memory_of,
     metrics,
     ranks,
     recall_places,
+    report,
     rows_of,
     tfidf_scores,
 )
 
+from memlab.models.embeddings import Remembering, default_encoder
 from memlab.records import Conversation, Mention, Proposal, Solution, Turn
 
 FOLDS = 5
@@ -149,15 +149,12 @@ def main() -> None:
     parser.add_argument("--only", choices=["threads", "rephrasings"])
     options = parser.parse_args()
     faqs, queries = rows_of(options.data / "faqs.jsonl"), rows_of(options.data / "queries.jsonl")
-    encoder, result = Remembering(), {}
+    encoder, result = Remembering(default_encoder()), {}
     if options.only != "rephrasings":
         result["threads"] = threads_task(faqs, queries, encoder)
     if options.only != "threads":
         result["rephrasings"] = rephrasings_task(faqs, queries, encoder)
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
-    if options.output:
-        options.output.write_text(text + "\n", "utf-8")
+    report(result, options.output)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def with_product(text: str, category: str | None) -> str:
 
 def headline(text: str) -> str:
     """Without fillers, articles, persons, and names of devices, addresses and times; never empty."""
-    words = _NAMES.sub("", text).split()
+    words = _NAMES.sub(" ", text).split()
     return " ".join(w for w in words if not _SOFT.fullmatch(w.strip(".,;:!?()\"'"))) or text
 
 

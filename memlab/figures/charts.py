@@ -157,7 +157,7 @@ def dot_chart(
     x_limits : (low, high) or None
         None: from the data.
     zero : bool
-        Draw a line at 0, for differences.
+        The values are differences, which may be negative: a line is drawn at 0, and the limits are the data's.
 
     Raises
     ------
@@ -178,10 +178,10 @@ def dot_chart(
             _dots(axes, part, [labels.index(str(r)) + shift for r in part[rows]], value, n, name)
         axes.set_yticks(range(len(labels)), labels)
         axes.set_ylim(len(labels) - 0.5, -0.5)
-        if x_limits:
-            axes.set_xlim(*x_limits)
         if zero:
             axes.axvline(0.0, color=LIGHT.muted, linewidth=1.0)
+        elif x_limits:
+            axes.set_xlim(*x_limits)
         if group:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), frameon=False, borderaxespad=0.0)
 

@@ -160,3 +160,9 @@ def test_counter_evidence_counts_as_growth(history: Any) -> None:
 
 def test_numbers_in_words() -> None:
     assert [number(v) for v in (0.0, 1.0, 400.0, 0.125)] == ["0.00", "1.00", "400", "0.12"]
+
+
+def test_a_difference_below_zero_is_not_cut_off() -> None:
+    frame = pd.DataFrame({"arm": ["worse", "better"], "value": [-0.2, 0.1], "low": [-0.4, -0.1], "high": [0.0, 0.3]})
+    shown = text_of(dot_chart(frame, rows="arm", title="gained", zero=True))
+    assert "−0.4" in shown  # the axis reaches the lowest end of an interval
