@@ -31,6 +31,7 @@ _AIMS = {
     "hard negatives": 120,
     "unanswerable": 60,
     "messages": 400,
+    "conversations to learn reading from": 500,
 }
 
 
@@ -40,6 +41,8 @@ class _Data:
 
     conversations: Sequence[Conversation] = ()
     labels: list[Record] = field(default_factory=list)
+    reading: Sequence[Conversation] = ()
+    reading_labels: list[Record] = field(default_factory=list)
     causes: list[Record] = field(default_factory=list)
     queries: list[Record] = field(default_factory=list)
     messages: list[Record] = field(default_factory=list)
@@ -53,8 +56,8 @@ def check_corpus(folder: str | Path) -> CheckReport:
     Parameters
     ----------
     folder : path
-        The folder that holds `support/` (and `messages/`, `manifest.json`), or `support/` itself. Files that are not
-        there are not checked, except `conversations.jsonl` and `labels.jsonl`.
+        The folder that holds `support/` (and `reading/`, `messages/`, `manifest.json`), or `support/` itself. Files that
+        are not there are not checked, except `conversations.jsonl` and `labels.jsonl`.
 
     Raises
     ------
@@ -64,7 +67,9 @@ def check_corpus(folder: str | Path) -> CheckReport:
     root, support = _locate(Path(folder))
     data = _read(root, support)
     owners = _owners(data)
-    _check_labels(data)
+    _check_labels("labels.jsonl", data.conversations, data.labels, data.problems)
+    _check_labels("reading/labels.jsonl", data.reading, data.reading_labels, data.problems)
+    _check_annotators(data)
     _check_texts(data)
     _check_queries(data, owners)
     for number, message in enumerate(data.messages, 1):
@@ -76,8 +81,8 @@ def check_corpus(folder: str | Path) -> CheckReport:
     annotators = [_by_conversation(records) for records in data.annotators.values()]
     return CheckReport(
         problems=tuple(data.problems),
-        repeats=tuple(repeats(p for c in data.conversations for p in own_passages(c))),
-        leaks=tuple(leaks(data.conversations, data.labels, data.queries, data.messages)),
+        repeats=tuple(repeats(p for c in (*data.conversations, *data.reading) for p in own_passages(c))),
+        leaks=tuple(leaks((*data.conversations, *data.reading), data.labels, data.queries, data.messages)),
         manifest=None if differences is None else tuple(differences),
         below=tuple(_below(counts)),
         counts=counts,
@@ -98,16 +103,23 @@ def _locate(folder: Path) -> tuple[Path, Path]:
 
 def _read(root: Path, support: Path) -> _Data:
     data = _Data()
-    report = read_conversations(support / "conversations.jsonl")
-    data.conversations = report
-    data.problems += [f"conversations.jsonl:{s.line}: {s.reason}" for s in report.skipped]
+    data.conversations = _conversations(support / "conversations.jsonl", data.problems)
     data.labels = _objects(support / "labels.jsonl", data.problems)
+    if (root / "reading").is_dir():
+        data.reading = _conversations(root / "reading" / "conversations.jsonl", data.problems)
+        data.reading_labels = _objects(root / "reading" / "labels.jsonl", data.problems)
     data.causes = _objects(support / "causes.jsonl", data.problems)
     data.queries = _objects(support / "paraphrases.jsonl", data.problems)
     data.messages = _objects(root / "messages" / "attempts.jsonl", data.problems)
     for path in sorted((support / "annotations").glob("*.jsonl")):
         data.annotators[path.stem] = _objects(path, data.problems)
     return data
+
+
+def _conversations(path: Path, problems: list[str]) -> Sequence[Conversation]:
+    report = read_conversations(path)
+    problems += [f"{path.name}:{s.line}: {s.reason}" for s in report.skipped]
+    return report
 
 
 def _objects(path: Path, problems: list[str]) -> list[Record]:
@@ -144,26 +156,32 @@ def _owners(data: _Data) -> dict[str, tuple[str, str | None]]:
     return owners
 
 
-def _check_labels(data: _Data) -> None:
-    by_id = {c.id: c for c in data.conversations}
+def _check_labels(
+    file: str, conversations: Sequence[Conversation], labels: Sequence[Record], problems: list[str]
+) -> None:
+    by_id = {c.id: c for c in conversations}
     cases: dict[str, list[Any]] = defaultdict(list)
-    for label in data.labels:
+    for label in labels:
         name = str(label.get("conversation"))
         if name not in by_id:
-            data.problems.append(f"labels.jsonl: no conversation {name!r}")
+            problems.append(f"{file}: no conversation {name!r}")
             continue
         cases[name].append(label.get("case"))
-        data.problems += [f"label of {name} case {label.get('case')}: {p}" for p in label_problems(label, by_id[name])]
+        problems += [f"label of {name} case {label.get('case')}: {p}" for p in label_problems(label, by_id[name])]
     for name in by_id:
         if sorted(map(str, cases[name])) != [str(n) for n in range(len(cases[name]))] or not cases[name]:
-            data.problems.append(f"{name}: cases {cases[name]}, they must be 0, 1, … without a gap")
+            problems.append(f"{name}: cases {cases[name]}, they must be 0, 1, … without a gap")
+
+
+def _check_annotators(data: _Data) -> None:
+    known = {c.id for c in data.conversations}
     for annotator, records in data.annotators.items():
-        unknown = sorted({str(r.get("conversation")) for r in records} - by_id.keys())
+        unknown = sorted({str(r.get("conversation")) for r in records} - known)
         data.problems += [f"annotations/{annotator}.jsonl: no conversation {name!r}" for name in unknown]
 
 
 def _check_texts(data: _Data) -> None:
-    for c in data.conversations:
+    for c in (*data.conversations, *data.reading):
         missing = [name for name in _METADATA if not c.metadata.get(name)]
         if missing:
             data.problems.append(f"{c.id}: metadata has no {', '.join(missing)}")
@@ -194,6 +212,7 @@ def _counts(data: _Data) -> dict[str, dict[str, int]]:
                 "hard negatives": sum(q.get("hard_negative") is True for q in data.queries),
                 "unanswerable": sum(not q.get("root_cause_ids") for q in data.queries),
                 "messages": len(data.messages),
+                "conversations to learn reading from": len(data.reading),
             }
         ),
         "customer": Counter(c.customer for c in data.conversations),
