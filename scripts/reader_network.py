@@ -1,8 +1,16 @@
-"""The network that `train_reader.py` trains: MiniLM with two small heads, over one conversation at a time."""
+"""The network that `train_reader.py` trains: MiniLM with two small heads, over one conversation at a time.
+
+    python scripts/reader_network.py memlab/models/minilm.onnx
+
+writes MiniLM itself, untuned, as the int8 layers that sentence vectors are made with.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
+import tempfile
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -12,9 +20,9 @@ from torch.nn import functional as F
 
 from memlab.extraction.features import ENDING, WIDTH
 from memlab.extraction.reader import FIELDS, NAMED, OUTCOMES, RESOLUTIONS
-from memlab.models.embeddings import minilm_folder
+from memlab.models.minilm import minilm_folder
 
-FROZEN = 4  # layers that stay as they are
+FROZEN = 2  # layers that stay as they are
 
 
 class Seen(Protocol):
@@ -81,7 +89,7 @@ class Encoder(nn.Module):
 class Reader(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.encoder = Encoder(load_file(str(minilm_folder() / "model.safetensors")))
+        self.encoder = minilm()
         outputs = len(FIELDS) + len(NAMED) + len(OUTCOMES)
 
         def head(size: int, hidden: int, out: int) -> nn.Module:
@@ -97,3 +105,32 @@ class Reader(nn.Module):
         h = torch.cat(parts)[torch.argsort(order)]
         clause = self.clause(torch.cat([h, e.turns @ h, e.features], 1))
         return clause, self.whole(torch.cat([(e.ends @ h).reshape(-1), e.ending]))
+
+
+def minilm() -> Encoder:
+    """all-MiniLM-L6-v2 as it was published."""
+    return Encoder(load_file(str(minilm_folder() / "model.safetensors")))
+
+
+def export(encoder: Encoder, path: Path) -> None:
+    """Write the layers with int8 weights as ONNX; seven bits a weight, so that no processor's sums overflow."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with tempfile.TemporaryDirectory() as place:
+        full = Path(place) / "full.onnx"
+        torch.onnx.export(
+            encoder.eval(),
+            (torch.zeros(9, 384),),
+            str(full),
+            input_names=["embedded"],
+            output_names=["hidden"],
+            dynamic_axes={"embedded": {0: "tokens"}, "hidden": {0: "tokens"}},
+            opset_version=17,
+            dynamo=False,
+        )
+        quantize_dynamic(full, path, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    export(minilm(), Path(sys.argv[1]))

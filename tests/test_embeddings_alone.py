@@ -1,4 +1,4 @@
-"""Batches of the fast encoder: full, and to the last bit what each text is by itself."""
+"""The fast encoder: to the last bit, each text is what it is by itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memlab.errors import ModelError
-from memlab.models.embeddings import OnnxMiniLM, Remembering, _batches
+from memlab.models.embeddings import OnnxMiniLM, Remembering
 
 TEXTS = [
     *("it works now", "it fails now", "nothing changed", "please try again", "still no luck"),
@@ -31,29 +29,6 @@ def test_a_batch_gives_each_text_the_bits_that_it_has_alone(alone, threads):
     for order in (TEXTS, TEXTS[::-1], TEXTS[::2] + TEXTS):
         rows = encoder.encode(order)
         assert [row.tobytes() for row in rows] == [alone[text] for text in order]
-
-
-def test_where_rows_do_not_stand_alone_each_text_goes_by_itself(alone):
-    encoder = OnnxMiniLM(1)
-    encoder.encode(["load"])
-    model, sizes = encoder._model, []
-    assert model.rows_stand_alone()  # on every machine that we have seen
-    run = model.run
-    model.run = lambda batch: (sizes.append(len(batch)), run(batch))[1]
-    model._alone = False
-    rows = encoder.encode(TEXTS)
-    assert set(sizes) == {1}
-    assert [row.tobytes() for row in rows] == [alone[text] for text in TEXTS]
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.sampled_from([0, 1, 40, 256]))
-def test_a_batch_has_one_length_and_no_more_tokens_than_allowed(lengths, most):
-    tokens = [[7] * n for n in lengths]
-    found = _batches(tokens, most)
-    assert sorted(n for batch in found for n in batch) == list(range(len(tokens)))
-    for batch in found:
-        assert len({lengths[n] for n in batch}) == 1
-        assert len(batch) == 1 or sum(lengths[n] for n in batch) <= most
 
 
 class Counting:
@@ -89,6 +64,6 @@ def test_the_encoder_travels_without_its_model():
 def test_a_model_that_breaks_is_a_model_error():
     encoder = OnnxMiniLM(1)
     encoder.encode(["load"])
-    encoder._model.run = lambda batch: 1 / 0
+    encoder._layers = lambda ids: 1 / 0
     with pytest.raises(ModelError, match="encoding failed"):
         encoder.encode(["a", "b c"])
