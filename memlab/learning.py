@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -17,18 +16,20 @@ from memlab.curation.evidence import settle
 from memlab.curation.keys import normal_key
 from memlab.curation.resolving import wordings_of
 from memlab.errors import ExtractionError
-from memlab.extraction import Extractor, OfflineExtractor
-from memlab.models.embeddings import Encoder, OnnxMiniLM, Remembering, default_encoder
+from memlab.extraction import Extractor, OfflineExtractor, extract_each
+from memlab.models.embeddings import Encoder, OnnxMiniLM, default_encoder
+from memlab.models.threads import processors
 from memlab.records import Conversation, Proposal, valid_customer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LearnReport", "forget", "learn", "reading_ahead", "rebuild"]
+__all__ = ["LearnReport", "forget", "learn", "rebuild", "settled_each"]
 
 BATCH = 64  # conversations stored at a time
 Version = tuple[str, str | None]
+Settled = tuple[Proposal, ...] | ExtractionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,12 @@ class _Read:
     conversation: Conversation
     proposals: tuple[Proposal, ...]
     trouble: tuple[str, str] | None
+
+    @classmethod
+    def of(cls, conversation: Conversation, found: Settled) -> _Read:
+        if isinstance(found, ExtractionError):
+            return cls(conversation, (), (str(found), str(getattr(found, "raw", ""))))
+        return cls(conversation, found, None)
 
     @property
     def texts(self) -> list[str]:
@@ -251,12 +258,15 @@ def _length(conversation: Conversation) -> tuple[int, int, str, str]:
     return len(conversation.turns), sum(len(t.text) for t in conversation.turns), last, conversation.version
 
 
-def _read(conversation: Conversation, extractor: Extractor) -> _Read:
-    try:
-        proposals = settle(conversation, extractor.extract(conversation))
-    except ExtractionError as error:
-        return _Read(conversation, (), (str(error), str(getattr(error, "raw", ""))))
-    return _Read(conversation, proposals, None)
+def settled_each(
+    conversations: Sequence[Conversation], extractor: Extractor, *, threads: int = 1
+) -> Iterator[tuple[Conversation, Settled]]:
+    """Each conversation with its proposals, checked against what it says, or why it could not be read."""
+    for c, found in zip(conversations, extract_each(conversations, extractor, threads=threads), strict=True):
+        try:
+            yield c, found if isinstance(found, ExtractionError) else settle(c, found)
+        except ExtractionError as error:
+            yield c, error
 
 
 def _read_all(
@@ -267,31 +277,22 @@ def _read_all(
         yield from _read_in_processes(batches, extractor, encoder, processes)
         return
     for part in batches:
-        yield _read_batch(part, extractor, encoder, bank)
-
-
-def reading_ahead(extractor: Extractor, conversations: Sequence[Conversation], encoder: Remembering) -> Extractor:
-    """The extractor for a batch of one customer's conversations.
-
-    The offline extractor asks for the vectors of one conversation's clauses at a time, which are too few to fill the
-    encoder's batches: those of all conversations are made here, and nothing is encoded twice. One that reads with
-    another encoder, and any other extractor, is returned as it is.
-    """
-    if type(extractor) is OfflineExtractor and extractor.encoder.name == encoder.name:
-        return extractor.ahead(conversations, encoder)
-    return extractor
+        yield _read_batch(part, extractor, encoder, bank, threads=processors())
 
 
 def _read_batch(
-    conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder, bank: Bank | None = None
+    conversations: Sequence[Conversation],
+    extractor: Extractor,
+    encoder: Encoder,
+    bank: Bank | None = None,
+    *,
+    threads: int = 1,
 ) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
     """Conversations as they were read, and the vectors of their texts (but for those that the bank has)."""
-    ahead = Remembering(encoder)
-    extractor = reading_ahead(extractor, conversations, ahead)
-    read = [_read(c, extractor) for c in conversations]
+    read = [_Read.of(c, found) for c, found in settled_each(conversations, extractor, threads=threads)]
     wanted = sorted({text for r in read for text in r.texts})
     known = bank.known_texts(wanted) if bank else set()
-    return read, _encoded([text for text in wanted if text not in known], ahead)
+    return read, _encoded([text for text in wanted if text not in known], encoder)
 
 
 def _encoded(texts: Sequence[str], encoder: Encoder) -> dict[str, NDArray[np.float32]]:
@@ -313,10 +314,11 @@ _worker: dict[str, Any] = {}
 
 
 def _start(extractor: Extractor, encoder: Encoder, processes: int) -> None:
-    if type(encoder) is OnnxMiniLM:  # the processes share the processors
-        encoder = OnnxMiniLM(max(1, (os.cpu_count() or 1) // processes))
-    _worker.update(extractor=extractor, encoder=encoder)
+    threads = max(1, processors() // processes)  # the processes share the processors
+    if type(encoder) is OnnxMiniLM:
+        encoder = OnnxMiniLM(threads)
+    _worker.update(extractor=extractor, encoder=encoder, threads=threads)
 
 
 def _read_in_worker(piece: Sequence[Conversation]) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
-    return _read_batch(piece, _worker["extractor"], _worker["encoder"])
+    return _read_batch(piece, _worker["extractor"], _worker["encoder"], threads=_worker["threads"])

@@ -1,10 +1,10 @@
-"""Train the reader model: the last layers of MiniLM with two heads over whole conversations, and linear models beside.
+"""Train the reader model: the upper layers of MiniLM with two heads, over whole conversations.
 
-    python scripts/train_reader.py datasets -o memlab/extraction --all
+    python scripts/train_reader.py datasets -o memlab/extraction
 
-makes the shipped weights: it writes `reader.onnx` (the layers, int8) and `reader.npz` (heads and linear models) there. About ten minutes on one core;
-needs torch and onnx, which reading does not. It learns from the train split of the conversations and of the single
-messages. A clause is a target for a field if the phrase made of it comes closest to the label's canonical text, with a
+makes the shipped weights: it writes `reader.onnx` (the layers, int8) and `reader.npz` (the heads) there; needs torch and
+onnx, which reading does not. It learns from the train split of the support conversations and of the single messages, and
+from `datasets/reading`. `--share 0.5` takes half of them, for a learning curve. A clause is a target for a field if the phrase made of it comes closest to the label's canonical text, with a
 bonus where the label's own quote stands; and, for a second output, as far as that phrase means the same as that text.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from reader_network import FROZEN, Encoder, Reader
+from reader_network import FROZEN, Encoder, Reader, export
 from torch import nn
 from torch.nn import functional as F
 
@@ -34,14 +33,17 @@ from memlab.extraction.features import (
     turn_shares,
 )
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import FIELDS, KINDS, LINEAR, NAMED, OUTCOMES, RESOLUTIONS
-from memlab.extraction.verdicts import PROTOTYPES, ending_linear_features, linear_features, verdict_features
-from memlab.extraction.windows import embeddings, windows_of
+from memlab.extraction.reader import FIELDS, KINDS, NAMED, OUTCOMES, RESOLUTIONS
+from memlab.extraction.windows import windows_of
 from memlab.models.embeddings import default_encoder
+from memlab.models.minilm import embeddings
+from memlab.records import Conversation
 
 BONUS = 0.15  # on the cosine of a clause that holds the label's quote
 NEAR = 0.04  # clauses this close to the best one count as well
 SAME, SOFT = 0.5, 0.04  # the cosine from which two texts mean the same, and how softly that is learned
+EPOCHS = 6
+LOWER = 0.8  # what a layer's learning rate is of the one's above it
 FIELD_OF = {
     "symptoms": "symptom",
     "root_cause": "cause",
@@ -203,8 +205,10 @@ def loss(reader: Reader, e: Example) -> torch.Tensor:
 def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, rate: float) -> None:
     rng = np.random.default_rng(0)
     heads = [*reader.clause.parameters(), *reader.whole.parameters()]
-    layers = list(reader.encoder.layers[FROZEN:].parameters())
-    groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 2e-3}]
+    tuned = [list(layer.parameters()) for layer in reader.encoder.layers[FROZEN:]]
+    groups = [{"params": heads, "lr": 2e-3}]
+    # The lower a layer, the more it keeps of what it knows: Howard & Ruder 2018, doi:10.18653/v1/P18-1031.
+    groups += [{"params": layer, "lr": rate * LOWER**n} for n, layer in enumerate(reversed(tuned))]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
     batches = len(examples) // batch + 1
     steps = epochs * batches
@@ -212,107 +216,74 @@ def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, r
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda k: min((k + 1) / warm, max(0.02, (steps - k) / (steps - warm)))
     )
+    everything = [p for group in groups for p in group["params"]]
     reader.train()
     for epoch in range(epochs):
         total = 0.0
-        for chosen in np.array_split(rng.permutation(len(examples)), batches):
+        for numbers in np.array_split(rng.permutation(len(examples)), batches):
             optimiser.zero_grad()
-            for n in chosen:
-                part = loss(reader, examples[n]) / len(chosen)
+            for n in numbers:
+                part = loss(reader, examples[n]) / len(numbers)
                 part.backward()
                 total += part.item()
-            nn.utils.clip_grad_norm_([*layers, *heads], 1.0)
+            nn.utils.clip_grad_norm_(everything, 1.0)
             optimiser.step()
             schedule.step()
         print(f"epoch {epoch}: loss {total / batches:.3f}", flush=True)
     reader.eval()
 
 
-def load(folder: Path, vectors: Cache, *, fold: int) -> list[Case]:
-    rows = defaultdict(list)
-    for line in (folder / "support/labels.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
-        rows[row["conversation"]].append(row)
-    everything = read_conversations(folder / "support/conversations.jsonl")
-    found = [(c, rows[c.id], False) for c in everything if c.metadata["split"] == "train"]
+def chosen(folder: Path, share: float) -> list[tuple[Conversation, list[dict], bool]]:
+    """Conversations and messages of the train split with their labels; a smaller share is part of every greater one."""
+    found = []
+    for name in ("support", "reading"):
+        rows = defaultdict(list)
+        for line in (folder / name / "labels.jsonl").read_text("utf-8").splitlines():
+            row = json.loads(line)
+            rows[row["conversation"]].append(row)
+        everything = read_conversations(folder / name / "conversations.jsonl")
+        found += [(c, rows[c.id], False) for c in everything if c.metadata["split"] == "train"]
     messages, labels = message_conversations(folder / "messages/attempts.jsonl", split="train")
-    # A fifth of the messages is kept aside for thresholds, unless --all.
-    kept = [(m, [r], True) for m, r in zip(messages, labels, strict=True) if zlib.crc32(m.id.encode()) % 5 != fold]
+    found += [(m, [r], True) for m, r in zip(messages, labels, strict=True)]
+    return [one for one in found if zlib.crc32(one[0].id.encode()) % 1000 < 1000 * share]
+
+
+def sizes(folder: Path, *, share: float = 1.0) -> dict[str, int]:
+    """How many conversations and messages a share is."""
+    found = [message for *_, message in chosen(folder, share)]
+    return {"conversations": len(found) - sum(found), "messages": sum(found)}
+
+
+def load(folder: Path, vectors: Cache, *, share: float = 1.0) -> list[Case]:
     out = []
-    for conversation, mine, message in found + kept:
-        clauses = clauses_of(conversation)
-        if clauses:
-            t = targets(conversation, clauses, mine, vectors, message=message)
+    for conversation, rows, message in chosen(folder, share):
+        if clauses := clauses_of(conversation):
+            t = targets(conversation, clauses, rows, vectors, message=message)
             out.append(Case(clauses, t, message))
     return out
 
 
-def fit_linear(cases: list[Case], vectors: Cache) -> dict[str, np.ndarray]:
-    """The linear models as arrays by name: weights with a column for each output, and intercepts."""
-    from sklearn.linear_model import LogisticRegression
-
-    prototypes = np.stack([vectors(texts).mean(axis=0) for texts in PROTOTYPES.values()])
-    prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
-    plain = [vectors([c.text for c in case.clauses]) for case in cases]
-    features = [clause_features(case.clauses) for case in cases]
-    seen = [(c.clauses, f, v) for c, f, v in zip(cases, features, plain, strict=True)]
-    verdicts = [verdict_features(*one, prototypes) for one in seen]
-    x = [linear_features(*one, j) for one, j in zip(seen, verdicts, strict=True)]
-    columns = []
-    for field in LINEAR:
-        k = FIELDS.index(field)
-        use = [n for n, c in enumerate(cases) if field == "attempt" or not c.message]
-        model = LogisticRegression(C=0.1 if field == "attempt" else 0.01, max_iter=500)
-        model.fit(np.concatenate([x[n] for n in use]), np.concatenate([cases[n].targets.fields[:, k] for n in use]))
-        columns.append((model.coef_[0], model.intercept_[0]))
-    tried = [c.targets.outcome >= 0 for c in cases]
-    y = np.concatenate([c.targets.outcome[t] for c, t in zip(cases, tried, strict=True)])
-    # Verdicts in single messages are learned twice: there are fewer of them, and they are worded more richly.
-    weight = np.concatenate([np.full(t.sum(), 1.0 + c.message) for c, t in zip(cases, tried, strict=True)])
-    outcome = LogisticRegression(C=0.3, max_iter=500)
-    outcome.fit(np.concatenate([v[t] for v, t in zip(verdicts, tried, strict=True)]), y, sample_weight=weight)
-    ended = [n for n, c in enumerate(cases) if c.targets.whole[0] >= 0]
-    resolution = LogisticRegression(C=0.3, max_iter=800).fit(
-        np.stack([ending_linear_features(*seen[n], prototypes) for n in ended]),
-        [cases[n].targets.whole[0] for n in ended],
-    )
-    return {
-        "prototypes": prototypes.astype(np.float32),
-        "fields": np.stack([c for c, _ in columns], axis=1).astype(np.float16),
-        "fields bias": np.array([b for _, b in columns], np.float32),
-        "outcome": outcome.coef_.T.astype(np.float16),
-        "outcome bias": outcome.intercept_.astype(np.float32),
-        "resolution": resolution.coef_.T.astype(np.float16),
-        "resolution bias": resolution.intercept_.astype(np.float32),
-    }
-
-
-def save(reader: Reader, linear: dict[str, np.ndarray], folder: Path) -> None:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    reader.eval()
-    heads = dict(linear)
+def save(reader: Reader, folder: Path) -> None:
+    heads = {}
     for name, head in (("clause", reader.clause), ("whole", reader.whole)):
         for place, linear in (("in", head[0]), ("out", head[3])):
             heads[f"{name} {place}"] = linear.weight.detach().numpy().T.astype(np.float16)
             heads[f"{name} {place} bias"] = linear.bias.detach().numpy().astype(np.float32)
     with (folder / "reader.npz").open("wb") as file:
         np.savez_compressed(file, **heads)
-    with tempfile.TemporaryDirectory() as place:
-        full = Path(place) / "full.onnx"
-        torch.onnx.export(
-            reader.encoder,
-            (torch.zeros(9, 384),),
-            str(full),
-            input_names=["embedded"],
-            output_names=["hidden"],
-            dynamic_axes={"embedded": {0: "tokens"}, "hidden": {0: "tokens"}},
-            opset_version=17,
-            dynamo=False,
-        )
-        quantize_dynamic(full, folder / "reader.onnx", weight_type=QuantType.QInt8, per_channel=True)
-    for name in ("reader.npz", "reader.onnx"):
-        print(f"{folder / name}: {(folder / name).stat().st_size / 1e6:.2f} MB")
+    export(reader.encoder, folder / "reader.onnx")
+
+
+def fit(datasets: Path, *, share: float = 1.0, epochs: int = EPOCHS, cache: Path | None = None) -> Reader:
+    """A trained network; the same on the same machine for the same data."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    reader, vectors = Reader().eval(), Cache(cache)
+    cases = load(datasets, vectors, share=share)
+    vectors.save()
+    print(f"{sum(not c.message for c in cases)} conversations, {sum(c.message for c in cases)} messages", flush=True)
+    train(reader, [example(c, reader.encoder) for c in cases], epochs=epochs, batch=3, rate=1.5e-4)
+    return reader
 
 
 def main() -> None:
@@ -320,21 +291,12 @@ def main() -> None:
     parser.add_argument("datasets", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the weights")
     parser.add_argument("--cache", type=Path, help="file that keeps sentence vectors between runs")
-    parser.add_argument("--epochs", type=int, default=7)
-    parser.add_argument("--all", action="store_true", help="learn from the messages that are kept aside as well")
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--share", type=float, default=1.0, help="of the conversations and messages")
     options = parser.parse_args()
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    reader, vectors = Reader().eval(), Cache(options.cache)
-    cases = load(options.datasets, vectors, fold=-1 if options.all else 0)
-    linear = fit_linear(cases, vectors)
-    vectors.save()
-    print(f"{len(cases)} conversations and messages", flush=True)
-    examples = [example(c, reader.encoder) for c in cases]
-    # Single messages teach attempts alone and are many: whole conversations are seen twice an epoch.
-    examples += [e for e in examples if not e.message]
-    train(reader, examples, epochs=options.epochs, batch=3, rate=1.5e-4)
-    save(reader, linear, options.output)
+    options.output.mkdir(parents=True, exist_ok=True)
+    reader = fit(options.datasets, share=options.share, epochs=options.epochs, cache=options.cache)
+    save(reader, options.output)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 python scripts/train_triage.py datasets -o memlab/extraction/triage.npz
 
-Single messages with attempts are learned as "not of low value"; they say nothing about categories.
+Conversations about another IT topic than the six are learned as "other". Single messages with attempts are learned as
+"not of low value"; they say nothing about categories.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from sklearn.linear_model import LogisticRegression
 
 from memlab.corpus import read_conversations
 from memlab.evaluation.messages import message_conversations
-from memlab.extraction.triage import triage_features
+from memlab.extraction.triage import OTHER, triage_features
 from memlab.models.embeddings import default_encoder
 
+OTHER_WEIGHT = 0.2  # of a conversation about another topic: most of what a help desk of a known category sees is not
 LOW_WEIGHT = 20.0  # of a conversation of low value; there are few, and each should count as much as its neighbours
 
 
@@ -28,13 +30,14 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--report", default="dev", help="splits to report on, with commas")
     options = parser.parse_args()
-    labels = {}
-    for line in (options.datasets / "support/labels.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
-        labels.setdefault(row["conversation"], row)
     splits = {"train", *options.report.split(",")}
-    everything = read_conversations(options.datasets / "support/conversations.jsonl")
-    conversations = [c for c in everything if c.metadata["split"] in splits]
+    labels, conversations = {}, []
+    for name in ("support", "reading"):
+        for line in (options.datasets / name / "labels.jsonl").read_text("utf-8").splitlines():
+            row = json.loads(line)
+            labels.setdefault(row["conversation"], row)
+        everything = read_conversations(options.datasets / name / "conversations.jsonl")
+        conversations += [c for c in everything if c.metadata["split"] in splits]
     messages = {s: message_conversations(options.datasets / "messages/attempts.jsonl", split=s)[0] for s in splits}
     encoder = default_encoder()
     x = np.stack([triage_features(c, encoder) for c in conversations])
@@ -43,7 +46,9 @@ def main() -> None:
     split = np.array([c.metadata["split"] for c in conversations])
     learn = split == "train"
     single = {s: np.stack([triage_features(c, encoder) for c in m]) for s, m in messages.items() if m}
-    kinds = LogisticRegression(C=20, max_iter=2000).fit(x[learn & ~low, :1152], category[learn & ~low])
+    real = learn & ~low
+    kinds = LogisticRegression(C=5, max_iter=2000)
+    kinds.fit(x[real, :1152], category[real], sample_weight=np.where(category[real] == OTHER, OTHER_WEIGHT, 1.0))
     value = LogisticRegression(C=10, max_iter=2000)
     known = np.append(low[learn], np.zeros(len(single["train"]), bool))
     weight = np.where(known, LOW_WEIGHT, 1.0)

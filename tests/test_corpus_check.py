@@ -107,11 +107,25 @@ def test_a_sound_set_passes_and_counts(dataset):
     assert check_corpus(folder / "support").to_json() == report.to_json()
     assert report.counts["records"] | {} == {
         "conversations": 1, "turns": 3, "cases": 1, "low value": 0, "causes": 0, "queries": 2, "hard negatives": 0, "unanswerable": 1, "messages": 1,
+        "conversations to learn reading from": 0,
     }  # fmt: skip
     assert report.counts["split"] == {"train": 1}
     assert json.loads(json.dumps(report.to_json())) == report.to_json()
     assert report.to_text().endswith("OK")
     assert "phenomenon negation: 1 of 10 conversations" in report.below
+
+
+def test_what_the_reader_learns_from_is_checked_too(dataset):
+    folder = dataset()
+    (folder / "reading").mkdir()
+    other = conversation("r1", ("user", "nothing prints"), ("agent", "spooler restarted"))
+    wrong = {**label("r1"), "symptoms": [{"text": "does not print", "turn": 0, "quote": "no paper"}]}
+    for name, row in (("conversations", other), ("labels", wrong)):
+        (folder / "reading" / f"{name}.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    report = check_corpus(folder)
+    assert report.counts["records"]["conversations to learn reading from"] == 1
+    assert any("'no paper' is not in turn 0" in p for p in report.problems)
+    assert report.counts["split"] == {"train": 1}  # it is no part of the corpus that is measured on
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,15 @@ BATCH = 256
 def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[str]:
     """The texts of a conversation that curation and recall need vectors of, sorted, each once.
 
-    What its entries are worded like, and what people said, turn by turn: recall looks at both. None for a conversation
-    that nothing can be learned from.
+    What its entries are worded like, and what users said, turn by turn: recall looks at both. Vectors of what agents
+    said were measured to bring recall nothing, at half of the cost. None for a conversation that nothing can be learned
+    from.
     """
     worth = [p for p in proposals if not p.low_value]
     if not worth:
         return []
     out = {opening(conversation) or next((t.text for t in conversation.turns), "")}
-    out.update(own_words(t.text) for t in conversation.turns if t.role != "tool")
+    out.update(own_words(t.text) for t in conversation.turns if t.role == "user")
     for p in worth:
         out.update(*wordings_of(p).values())
     return sorted(text for text in out if text.strip())

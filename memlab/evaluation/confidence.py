@@ -41,7 +41,7 @@ def offline_confidence(
     said: Said = {}
     for conversation in conversations:
         verdict = triage(conversation, encoder)
-        for field, sure in confidences(read(conversation, encoder), verdict).items():
+        for field, sure in confidences(read(conversation), verdict).items():
             named = field == "category" and conversation.category is not None
             if (conversation.id, field) in right and not named:
                 sures, rights = said.setdefault(field, ([], []))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from memlab.errors import ExtractionError
 from memlab.extraction.offline import OfflineExtractor
+from memlab.models.threads import processors
 from memlab.records import Conversation, Proposal, Proposals
 
-__all__ = ["Extractor", "OfflineExtractor", "extract"]
+__all__ = ["Extractor", "OfflineExtractor", "extract", "extract_each"]
 
 
 class Extractor(Protocol):
@@ -40,5 +43,35 @@ def extract(conversations: Iterable[Conversation], extractor: Extractor | None =
     extractor : Extractor, optional
         By default the offline one.
     """
-    extractor = extractor or OfflineExtractor()
-    return Proposals(p for c in conversations for p in extractor.extract(c))
+    found: list[Proposal] = []
+    for proposals in extract_each(list(conversations), extractor or OfflineExtractor(), threads=processors()):
+        if isinstance(proposals, ExtractionError):
+            raise proposals
+        found += proposals
+    return Proposals(found)
+
+
+def extract_each(
+    conversations: Sequence[Conversation], extractor: Extractor, *, threads: int = 1
+) -> Iterator[Sequence[Proposal] | ExtractionError]:
+    """What is read out of each conversation, in the order given, or why it could not be read.
+
+    Parameters
+    ----------
+    conversations : sequence of Conversation
+    extractor : Extractor
+    threads : int
+        Conversations read at a time by the offline extractor; any other is asked for one after the other.
+    """
+
+    def read(conversation: Conversation) -> Sequence[Proposal] | ExtractionError:
+        try:
+            return extractor.extract(conversation)
+        except ExtractionError as error:
+            return error
+
+    if threads == 1 or type(extractor) is not OfflineExtractor:
+        yield from map(read, conversations)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(read, conversations)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,18 @@ class Categories:
             The probability is 0 if the text is near no example.
         """
         vector = encoder.encode([text])[0]
-        scores = np.round([_nearest(encoder.encode(list(texts)) @ vector) for _, texts in self.examples], 4)
+        scores = np.round([_nearest(_vectors(texts, encoder) @ vector) for _, texts in self.examples], 4)  # type: ignore[arg-type]
         p = np.exp(SHARPNESS * (scores - scores.max()))
         best = int(scores.argmax())
         if scores[best] < LEAST:
             return self.names[best], 0.0
         return self.names[best], round(float(p[best] / p.sum()), 4)
+
+
+@lru_cache(maxsize=64)
+def _vectors(examples: tuple[str, ...], encoder: Encoder) -> NDArray[np.float32]:
+    """The vectors of a category's examples, made once an encoder."""
+    return encoder.encode(examples)
 
 
 def _nearest(cosines: NDArray[np.float32]) -> float:

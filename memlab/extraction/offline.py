@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import regex
 
 from memlab.extraction.categories import Categories
-from memlab.extraction.clauses import Clause, clauses_of
+from memlab.extraction.clauses import Clause
 from memlab.extraction.features import CUES
 from memlab.extraction.phrases import phrase
 from memlab.extraction.reader import KINDS, OUTCOMES, RESOLUTIONS, Reading, read, weights_version
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["OfflineExtractor", "confidences", "proposals_of"]
 
-RULES = 3  # the version of this page
+RULES = 4  # the version of this page
 # The least score of a clause for each field, chosen on the dev split (attempts also on messages kept aside).
-THRESHOLDS = {"symptom": 0.25, "attempt": 0.25, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
+THRESHOLDS = {"symptom": 0.25, "attempt": 0.3, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
 # How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
 NAMED = {"symptom": 0.3, "cause": 0.7, "solution": 0.3}
 WORKED = 0.6  # what a clause gains as the solution if it is an attempt that worked
 MOST_SYMPTOMS = 3
 PERHAPS = 0.1  # the least score of an issue's only symptom
 PLAINLY_DONE = 0.5  # the probability of an attempt from which a clause is no complaint
-SAME = 0.8  # two clauses of one field that are closer than this say the same thing
+SAME = 0.9  # of two phrases of one field that share so many of the shorter one's words, the likelier is taken
 
 
 class OfflineExtractor:
@@ -54,16 +55,6 @@ class OfflineExtractor:
         """Changes with the rules and with the weights, so that other proposals are never taken for these."""
         own = f"-{self._categories.version}" if self._categories else ""
         return f"offline-{RULES}-{weights_version()}{own}"
-
-    def ahead(self, conversations: Sequence[Conversation], encoder: Encoder) -> OfflineExtractor:
-        """The same extractor over another encoder, which is asked for the clauses of all these conversations at once.
-
-        One conversation has too few clauses to fill an encoder's batches; the encoder should remember what it encoded.
-        """
-        other = OfflineExtractor(encoder, categories=self._categories)
-        worth = [c for c in conversations if not other._idle(c, other._triage(c))]
-        encoder.encode([clause.text for c in worth for clause in clauses_of(c)])
-        return other
 
     def _triage(self, conversation: Conversation) -> Triage:
         return triage(conversation, self.encoder, categories=self._categories)
@@ -89,7 +80,7 @@ class OfflineExtractor:
         verdict = self._triage(conversation)
         if self._idle(conversation, verdict):
             return [Proposal(conversation.id, 0, verdict.category, low_value=True, resolution="abandoned")]
-        return proposals_of(conversation, read(conversation, self.encoder), verdict)
+        return proposals_of(conversation, read(conversation), verdict)
 
 
 def proposals_of(conversation: Conversation, reading: Reading, verdict: Triage) -> list[Proposal]:
@@ -142,17 +133,13 @@ class _Issue:
 
     def _phrased(self, field: str, most: int) -> tuple[Mention, ...]:
         """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
-        p, vectors = _scores(self.reading, field), self.reading.vectors
-        taken: list[int] = []
+        p, taken = _scores(self.reading, field), dict[int, Mention]()
         for n in sorted((n for n in self.group if p[n] >= THRESHOLDS[field]), key=lambda n: (-p[n], n)):
-            if len(taken) < most and all(vectors[n] @ vectors[m] < SAME for m in taken):
-                taken.append(n)
-        found: dict[str, Mention] = {}
-        for n in sorted(taken):
             clause = self.reading.clauses[n]
             text = phrase(self.conversation, clause, field, self.verdict.category)
-            found.setdefault(text.casefold(), Mention(text, clause.turn, clause.text))
-        return tuple(found.values())
+            if len(taken) < most and not any(_same(text, m.text) for m in taken.values()):
+                taken[n] = Mention(text, clause.turn, clause.text)
+        return tuple(taken[n] for n in sorted(taken))
 
     def _complaint(self) -> tuple[Mention, ...]:
         """Where no clause is a likely symptom, the likeliest that may be one: the user says it, as no step or question."""
@@ -175,6 +162,14 @@ class _Issue:
                 by: Literal["user", "agent"] = "user" if clause.role == "user" else "agent"
                 out.append(Attempt(action, outcome, by, clause.turn, clause.text))
         return tuple(out)
+
+
+def _same(a: str, b: str) -> bool:
+    x, y = (frozenset(_WORD.findall(text.casefold())) for text in (a, b))
+    return len(x & y) >= SAME * min(len(x), len(y))
+
+
+_WORD = regex.compile(r"\w+")
 
 
 def _scores(reading: Reading, field: str) -> NDArray[np.float64]:

