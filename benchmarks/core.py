@@ -5,8 +5,9 @@
 Prints JSON. The texts and their labels come from the generator (for speed only); the labels stand for what an extractor
 would find, and vectors come from a fake encoder, so that all that is timed is memlab's own work. For each size: a replay
 from the start, in proposals a second; `--new` conversations learned one by one into the bank of that size, in
-milliseconds (median and 95th percentile), in order of time; one that comes late, into the middle; and bytes of the file
-and of the process an edge's piece of evidence.
+milliseconds (median and 95th percentile), in order of time; late arrivals, by half of the history and by 100
+conversations, into the open bank and into one that was opened anew, in known words and in new ones (what comes after these
+is curated again); and bytes of the file and of the process an edge's piece of evidence.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,14 +120,15 @@ def measure(size: int, causes: int, new: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as home, Bank.open(home, "customer-000") as bank:
         every = generate(size + new, seed=1, customers=1, causes=causes)
         rest: list[tuple[Conversation, dict]] = []
-        late: list[tuple[Conversation, dict]] = []
+        late: dict[int, tuple[Conversation, dict]] = {}
+        places = {"late_by_half": size // 2, "late_by_100": size - 100, "late_into_reopened": size // 3}
 
         def history() -> Iterable[tuple[Conversation, dict]]:
             for n, item in enumerate(every):
                 if n >= size:
                     rest.append(item)
-                elif n in (size - 100, size // 2):
-                    late.append(item)
+                elif n in places.values():
+                    late[n] = item
                 else:
                     yield item
 
@@ -137,7 +140,14 @@ def measure(size: int, causes: int, new: int) -> dict[str, object]:
         votes = sum(len(v) for c in bank.categories() for v in bank.graph(c).edges.values())
         memory = _resident() - before
         one = milliseconds(bank, rest, encoder)
-        of_late = milliseconds(bank, late, encoder)
+        of_late = {}
+        for name, place in places.items():
+            if name == "late_into_reopened":
+                bank.states.clear()  # all that opening anew does not know
+            of_late[name] = milliseconds(bank, [late[place]], encoder)[0]
+        unheard = {k: _in_new_words(v) for k, v in late[size // 2][1].items()}
+        again = replace(late[size // 2][0], id="new-words")
+        of_late["late_in_new_words_by_half"] = milliseconds(bank, [(again, unheard)], encoder)[0]
         return {
             "conversations": size,
             "replay_proposals_per_second": round(done.proposals / wall),
@@ -147,13 +157,20 @@ def measure(size: int, causes: int, new: int) -> dict[str, object]:
             "one_more_ms_p95": round(float(np.percentile(one[:, 0], 95)), 2),
             "one_more_cpu_ms_p50": round(float(np.median(one[:, 1])), 2),
             "one_more_cpu_ms_p95": round(float(np.percentile(one[:, 1], 95)), 2),
-            "late_by_half_ms": round(float(of_late[0, 0]), 1),
-            "late_by_100_ms": round(float(of_late[1, 0]), 1),
+            **{f"{name}_ms": round(float(wall), 1) for name, (wall, _) in of_late.items()},
+            **{f"{name}_cpu_ms": round(float(cpu), 1) for name, (_, cpu) in of_late.items()},
             "entries": sum(len(bank.graph(c).entries) for c in bank.categories()),
             "edge_evidence": votes,
             "file_bytes_per_conversation": round(bank.path.stat().st_size / size),
             "memory_bytes_per_edge_evidence": round(memory / max(1, votes)),
         }
+
+
+def _in_new_words(value: object) -> object:
+    """A label whose wordings nobody has used before."""
+    if isinstance(value, dict) and "text" in value:
+        return {**value, "text": f"{value['text']} zyxw vuts"}
+    return [_in_new_words(v) for v in value] if isinstance(value, list) else value
 
 
 def _resident() -> int:

@@ -116,12 +116,16 @@ class Operation:
         """As canonical JSON."""
         # Written out, as a replay makes very many: the same bytes as the encoder makes of `to_json`.
         e, q = self.evidence, encode_basestring
-        features = _ENCODE({name: self.features[name] for name in sorted(self.features)}) if self.features else "{}"
+        # JSON writes a finite float as Python does; for what else a curator may have told, the encoder knows how.
+        numbers = sorted(self.features.items())
+        features = ",".join(
+            [f"{q(n)}:{v!r}" if type(v) is float and v - v == 0.0 else f"{q(n)}:{_ENCODE(v)}" for n, v in numbers]
+        )
         links = ",".join([f"[{q(a)},{q(b)}]" for a, b in self.links])
         return (
             f'{{"case":{self.case},"entry":{q(self.entry)},"evidence":{{"at":{q(e.at.isoformat())},"conversation":'
             f'{q(e.conversation)},"requester":{"null" if e.requester is None else q(e.requester)},"verification":'
-            f'{q(e.verification)},"workaround":{_BOOL[e.workaround]}}},"features":{features},"kept_out":'
+            f'{q(e.verification)},"workaround":{_BOOL[e.workaround]}}},"features":{{{features}}},"kept_out":'
             f'{_BOOL[self.kept_out]},"kind":{q(self.kind)},"links":[{links}],"name":{q(self.name)},"near":{q(self.near)},'
             f'"op":{q(self.op)},"quote":{q(self.quote)},"reason":{q(self.reason)},"stated":{_BOOL[self.stated]},'
             f'"text":{q(self.text)},"turn":{self.turn}}}'

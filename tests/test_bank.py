@@ -498,6 +498,9 @@ def test_one_more_conversation_reads_nothing_back(filled, counted):
         filled.graph("vpn")
     assert counted == []
     learn(filled, [conv("late", 6.5)], extractor=Scripted({"late": FOUND}), encoder=ENCODER)
+    assert counted == []  # it says nothing that was not in memory on day 6.5
+    new = prop("VPN error 691", "wrong realm", "change the realm")
+    learn(filled, [conv("new", 6.6)], extractor=Scripted({"new": new}), encoder=ENCODER)
     assert set(counted) == {"n2", "n3", "n4"}  # days 7, 8 and 9 come after day 6.5
 
 

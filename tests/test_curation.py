@@ -117,7 +117,24 @@ KEPT_APART = [
     ("The supplier calls the buyer", "The buyer calls the supplier", "turned"),
     ("I cannot see my deputy's files", "My deputy cannot see my files", "turned"),
     ("Sign-in works without the token", "Sign-in does not work without the token", "negated"),
+    ("The dashboard opens slowly", "The dashboard does not open", "negated"),
+    ("The workbook loads read-only", "The workbook does not load", "negated"),
+    ("The badge reader can't reach the controller", "The controller can't reach the badge reader's display", "turned"),
+    ("Managers can't open the vault", "The vault doesn't open managers' old folders", "turned"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("the gateway rejects my token since the update", "my token is rejected by the gateway"),
+        ("cannot open the archive", "error on opening the archive"),
+        ("the portal does not load", "the portal fails on loading"),
+    ],
+)
+def test_neither_the_passive_nor_another_word_for_failing_is_a_conflict(a, b):
+    assert conflict(a, b) is None
+    assert conflict(b, a) is None
 
 
 @pytest.mark.parametrize(("a", "b", "why"), KEPT_APART)
@@ -203,8 +220,7 @@ def test_pair_features_by_hand():
 
 
 def test_shared_trigrams_are_counted_exactly_however_many_there_are(monkeypatch):
-    monkeypatch.setattr(wordings_module, "_BITS", {})
-    monkeypatch.setattr(wordings_module, "MOST_BITS", 40)  # most of these trigrams get no bit
+    monkeypatch.setattr(wordings_module, "_TRIGRAMS", wordings_module.Trigrams(40))  # most of these get no bit
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abcdefgh プリンター"), 25)) for _ in range(40)]
     readings = [wordings_module.reading.__wrapped__(t) for t in texts]
@@ -335,12 +351,12 @@ def test_look_alikes_with_real_vectors():
 
 
 def test_pairs_of_other_hands_with_real_vectors():
-    """Floors for datasets/pairs: below what was measured, above chance; "kept" was looked at by nobody while tuning."""
+    """Floors for datasets/pairs: below what was measured; "unseen" was looked at by nobody: there the bar of 0.1 is missed."""
     path = Path(__file__).parents[1] / "datasets" / "pairs" / "pairs.jsonl"
     pairs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     encoder = Remembering(default_encoder())
     encoder.encode([p[side] for p in pairs for side in "ab"])
-    for part, worst, least in (("look", 0.1, 0.8), ("kept", 0.2, 0.7)):
+    for part, worst, least in (("look", 0.1, 0.8), ("kept", 0.2, 0.7), ("unseen", 0.6, 0.7)):
         mine = [
             (same_entry(p["a"], p["b"], kind=p["kind"], encoder=encoder).same, p) for p in pairs if p["part"] == part
         ]
@@ -419,6 +435,25 @@ def test_a_candidate_with_one_conflicting_wording_is_ruled_out():
     choice = curator.choose("symptom", "VPN drops at home", [fine])
     assert (choice.op, choice.target, choice.near) == ("reinforce", "e1", "VPN drops at my home")
     assert set(choice.features) == {*FEATURES, "probability"}
+
+
+@given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_what_is_looked_up_ahead_is_what_would_be_computed(found, query, more):
+    """One index looks ahead at everything, one at nothing; a curator that is given plain candidates decides the same."""
+    keys = list(dict.fromkeys([*map(normal_key, found), *(f"{w} link drops" for w in WORDS if more)]))
+    rows = [(key, f"e{n % 5}{key[0]}", f"c{n}") for n, key in enumerate(keys)]
+    early = rows[: len(rows) // 3]
+    ahead, plain = filled(early), filled(early)
+    ahead.look_ahead({"symptom": [*(key for key, _, _ in rows), query]})
+    for row in rows[len(early) :]:
+        ahead.apply(operation(*row))
+        plain.apply(operation(*row))
+    one, other = (index.nominate("symptom", query) for index in (ahead, plain))
+    assert one == other
+    curator = OfflineCurator()
+    expected = curator.choose("symptom", query, list(other))
+    assert curator.choose("symptom", query, one) == curator.choose("symptom", query, other) == expected
 
 
 def test_likely_alone_is_not_enough_between_two():

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
+from memlab.bank.arrivals import Arrivals, arrivals, insert
 from memlab.bank.store import OperationRow, Store
 from memlab.curation.curator import Curator, OfflineCurator
 from memlab.curation.decisions import Decisions
 from memlab.curation.resolving import CategoryState, Origin, curate, wordings_of
-from memlab.curation.vectors import one_thread
 from memlab.errors import BankError
+from memlab.models.threads import one_thread
+from memlab.operations import Operation
 from memlab.records import Kind, Proposal, parse_time
 
 __all__ = [
@@ -138,6 +140,7 @@ class Fold:
     proposals: int
     rows: list[OperationRow]  # not operations: there may be very many
     state: CategoryState | None = None
+    inserted: bool = False  # the rows go in between those that are there
 
 
 def fold(store: Store, category: str, curator: Curator) -> Fold | None:
@@ -146,12 +149,29 @@ def fold(store: Store, category: str, curator: Curator) -> Fold | None:
         token = next((d for d in store.dirty() if d[0] == category), None)
         if token is None:
             return None
-        head = store.head(category)
-        state = _state_before(store, category, token[1])
-        decisions, places = Decisions(store.decisions(category)), _places(store, category, token[1])
+        head, decisions = store.head(category), Decisions(store.decisions(category))
+        late = _late(store, category, token[1], head)
+    with one_thread():
+        inserted = insert(store, late, curator, decisions) if late else None
+    if late is not None and inserted is not None:
+        return Fold(category, token, head, len(late.late), inserted, inserted=True)
+    with store.reading():
+        if token not in store.dirty() or store.head(category) != head:
+            return fold(store, category, curator)
+        state, places = _state_before(store, category, token[1]), _places(store, category, token[1])
+        decisions = Decisions(store.decisions(category))
     with one_thread():
         rows = list(_curate(state, places, curator, decisions))
     return Fold(category, token, head, len(places), rows, state)
+
+
+def _late(store: Store, category: str, moment: str, head: int | None) -> Arrivals | None:
+    """What came late, if to curate it by itself may be all that must be done, and less work than a replay."""
+    known = store.states.get(category)
+    followed = store.rows("SELECT 1 FROM operations WHERE category = ? AND moment >= ? LIMIT 1", category, moment)
+    if head is None or (known is not None and known[0] == head and not followed):
+        return None
+    return arrivals(store, category, moment)
 
 
 def commit(store: Store, made: Fold, done: Replayed) -> bool:
@@ -161,15 +181,27 @@ def commit(store: Store, made: Fold, done: Replayed) -> bool:
         if made.token not in store.dirty() or store.head(category) != made.head:
             return False
         gained = Counter(row[5] for row in made.rows)
-        gained.subtract(store.count_operations(category, moment))
-        head = store.replace_operations(category, moment, made.rows)
-        if made.state is None:
-            store.states.pop(category, None)
+        if made.inserted:
+            _apply(store, category, made, store.insert_operations(category, made.rows))
         else:
-            store.states[category] = head, made.state
+            gained.subtract(store.count_operations(category, moment))
+            head = store.replace_operations(category, moment, made.rows)
+            if made.state is None:
+                store.states.pop(category, None)
+            else:
+                store.states[category] = head, made.state
     done.proposals += made.proposals
     done.operations.update(gained)
     return True
+
+
+def _apply(store: Store, category: str, made: Fold, head: int) -> None:
+    """Bring a state at hand up to date with inserted operations: it does not show in which order they came."""
+    known = store.states.get(category)
+    if known is not None and known[0] == made.head:
+        for row in made.rows:
+            known[1].apply(Operation.from_json(json.loads(row[6])))
+        store.states[category] = head, known[1]
 
 
 def _state_before(store: Store, category: str, moment: str) -> CategoryState:

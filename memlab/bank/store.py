@@ -32,6 +32,7 @@ SETTINGS = {
     "most_tokens": "tokens of the rendered skill ≥ 1",
 }
 _MANY = 500  # arguments of one query
+_ADDED = "only added: "  # a note with the revision of the row in `dirty` that it is true of
 OperationRow = tuple[str, str, str, int, int, str, str]  # category, moment, conversation, case, step, op, body
 
 
@@ -148,7 +149,7 @@ class Store(Connection):
                 self._run(
                     "INSERT INTO proposals VALUES (?, ?, ?, ?, ?)", c.id, p.case, category, moment, canonical_json(p)
                 )
-                self.mark_dirty(category, moment)
+                self.mark_dirty(category, moment, added=True)
             if pending:
                 self._run("INSERT INTO pending VALUES (?, ?, ?)", c.id, *map(clean_text, pending))
             self.put_vectors(c.id, texts, vectors or {})
@@ -258,14 +259,34 @@ class Store(Connection):
 
     # -- derived -------------------------------------------------------------------------------------------------
 
-    def mark_dirty(self, category: str, moment: str) -> None:
-        """Note that a category must be replayed from `moment` on ("" for the start)."""
+    def mark_dirty(self, category: str, moment: str, *, added: bool = False) -> None:
+        """Note that a category must be replayed from `moment` on ("" for the start).
+
+        Parameters
+        ----------
+        category, moment
+            From where.
+        added : bool
+            All that happened is that a proposal came that the category did not have.
+        """
+        only_added = added and (self._dirty_since(category) is None or self.only_added(category))
         self._run(
             "INSERT INTO dirty VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET moment = min(moment, ?2), revision = ?3",
             category,
             moment,
             self.revision,
         )
+        self._run("DELETE FROM meta WHERE key = ?", _ADDED + category)
+        if only_added:
+            self._run("INSERT INTO meta VALUES (?, ?)", _ADDED + category, str(self.revision))
+
+    def _dirty_since(self, category: str) -> int | None:
+        found = self.rows("SELECT revision FROM dirty WHERE category = ?", category)
+        return int(found[0][0]) if found else None
+
+    def only_added(self, category: str) -> bool:
+        """Whether a category waits for a replay for no other reason than proposals that it did not have."""
+        return self.get_meta(_ADDED + category) == str(self._dirty_since(category))
 
     def dirty(self) -> list[tuple[str, str, int]]:
         """Categories to be replayed, from when, and the revision before the last change that asked for it."""
@@ -311,8 +332,14 @@ class Store(Connection):
         """Put these operations in place of all from a moment on; returns the category's new head."""
         with self.transaction():
             self._run("DELETE FROM operations WHERE category = ? AND moment >= ?", category, since)
+            return self.insert_operations(category, rows)
+
+    def insert_operations(self, category: str, rows: Iterable[OperationRow]) -> int:
+        """Add operations to a category, which is up to date with them; returns its new head."""
+        with self.transaction():
             self._run_all("INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             self._run("DELETE FROM dirty WHERE category = ?", category)
+            self._run("DELETE FROM meta WHERE key = ?", _ADDED + category)
             head = self.revision + 1  # the transaction that this runs in moves it on by one when it commits
             self._run("INSERT OR REPLACE INTO heads VALUES (?, ?)", category, head)
             return head

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import Literal, Protocol
 
-from memlab.curation.decide import Company, judge, likelihood, merges, pair_features, worth_checking
+from memlab.curation.decide import Company, judge, likelihoods, merges, pair_features, rival_matters, worth_checking
 from memlab.curation.guards import Reading, conflict, reading
-from memlab.curation.index import Candidate
+from memlab.curation.index import Candidate, Nominated
 from memlab.operations import DOUBT
 from memlab.records import Kind
 
@@ -64,38 +64,59 @@ class OfflineCurator:
     in others. It must be sure by itself, or clearly ahead of every other candidate.
     """
 
-    name = "offline-3"
+    name = "offline-4"
 
     def choose(self, kind: Kind, text: str, candidates: Sequence[Candidate]) -> Choice:
         """Reinforce the one candidate that is the same, else add."""
+        new, relevant, first = reading(text), worth_checking(kind), None
+        known = candidates.likelihoods() if isinstance(candidates, Nominated) else None
+        entries = candidates.entries if isinstance(candidates, Nominated) else [c.entry for c in candidates]
+        linked = [
+            (-_linkage(p), entry, n)
+            for n, (p, entry) in enumerate(zip(known or _likelihoods(kind, new, candidates), entries, strict=True))
+        ]
         scored: list[tuple[float, Candidate]] = []
-        apart: tuple[str, str] | None = None
-        relevant, new = worth_checking(kind), reading(text)
-        for candidate in candidates:
-            wordings = (candidate.readings or tuple(map(reading, candidate.wordings)))[:MOST_WORDINGS]
-            p, ruled_out = _linkage(kind, new, wordings, candidate), None
-            if p >= relevant:  # below, nothing hangs on it
-                ruled_out = _ruled_out(new, wordings)
+        # Likeliest first: a guard is only asked about a candidate that the decision may still hang on.
+        for minus, _, n in sorted(linked):
+            if scored and not rival_matters(kind, scored[0][0]):
+                break
+            candidate = candidates[n]
+            ruled_out = _ruled_out(new, _readings(candidate)) if -minus >= relevant else None  # nothing hangs on others
             if ruled_out is None:
-                scored.append((p, candidate))
-            elif apart is None:
-                apart = candidate.wordings[ruled_out[0]], ruled_out[1]
+                scored.append((-minus, candidate))
+                if len(scored) == 2:
+                    break
+            elif n == 0:
+                first = ruled_out
         if scored:
-            return _decide(kind, text, sorted(scored, key=lambda s: (-s[0], s[1].entry)))
-        if apart:
-            return Choice("add", None, f"kept apart: {apart[1]}", {}, apart[0])
+            return _decide(kind, text, scored)
+        if first:
+            return Choice("add", None, f"kept apart: {first[1]}", {}, candidates[0].wordings[first[0]])
         return Choice("add", None, "nothing like it yet")
 
 
-def _linkage(kind: Kind, new: Reading, wordings: Sequence[Reading], candidate: Candidate) -> float:
+def _readings(candidate: Candidate) -> tuple[Reading, ...]:
+    return (candidate.readings or tuple(map(reading, candidate.wordings)))[:MOST_WORDINGS]
+
+
+def _likelihoods(kind: Kind, new: Reading, candidates: Sequence[Candidate]) -> list[list[float]]:
+    """What the pair model says of each candidate's wordings; the nearest one is enough if it is quite unlike."""
+    out = []
+    for candidate in candidates:
+        company: Company = "among" if candidate.centred else "alone"
+        values, wordings = candidate.centred or candidate.cosines, _readings(candidate)
+        found = likelihoods(new, wordings[:1], values, kind, company)
+        if found[0] >= UNLIKE and len(wordings) > 1:
+            found += likelihoods(new, wordings[1:], values[1:], kind, company)
+        out.append(found)
+    return out
+
+
+def _linkage(found: Sequence[float]) -> float:
     """Mean probability over a candidate's wordings; that of the nearest one alone if it is quite unlike."""
-    company: Company = "among" if candidate.centred else "alone"
-    values = candidate.centred or candidate.cosines
-    nearest = likelihood(new, wordings[0], values[0], kind, company)
-    if nearest < UNLIKE or len(wordings) == 1:
-        return round(nearest, 4)
-    pairs = zip(wordings[1:], values[1:], strict=False)
-    return round(fsum([nearest, *(likelihood(new, w, v, kind, company) for w, v in pairs)]) / len(wordings), 4)
+    if found[0] < UNLIKE or len(found) == 1:
+        return round(found[0], 4)
+    return round(fsum(found[:MOST_WORDINGS]) / min(len(found), MOST_WORDINGS), 4)
 
 
 def _ruled_out(new: Reading, wordings: Sequence[Reading]) -> tuple[int, str] | None:

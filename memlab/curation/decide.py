@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from math import exp, inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from memlab.curation.guards import Reading, conflict, reading, shared_trigrams
@@ -17,6 +17,9 @@ from memlab.operations import DOUBT
 from memlab.records import Kind
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memlab.models.embeddings import Encoder
 
 __all__ = [
@@ -25,10 +28,15 @@ __all__ = [
     "compare",
     "judge",
     "likelihood",
+    "likelihoods",
+    "likely",
+    "logits",
     "merges",
     "pair_features",
     "probability",
+    "rival_matters",
     "same_entry",
+    "shared_counts",
     "sure",
     "worth_checking",
 ]
@@ -102,10 +110,9 @@ def probability(features: Mapping[str, float], kind: Kind, company: Company = "a
 
 
 def _logistic(weights: Sequence[float], values: Sequence[float]) -> float:
-    # Written out, for this is the hot spot; one fixed order gives the same bits in every version of Python.
     w, a, b, c, d, e, f, g = weights
     x, y, z, t, u, v, r = values
-    return 1 / (1 + math.exp(-(w + a * x + b * y + c * z + d * t + e * u + f * v + g * r)))
+    return 1 / (1 + exp(-(w + a * x + b * y + c * z + d * t + e * u + f * v + g * r)))
 
 
 def likelihood(a: str | Reading, b: str | Reading, cosine: float, kind: Kind, company: Company = "alone") -> float:
@@ -124,12 +131,132 @@ def likelihood(a: str | Reading, b: str | Reading, cosine: float, kind: Kind, co
     """
     left = a if isinstance(a, Reading) else reading(a)
     right = b if isinstance(b, Reading) else reading(b)
-    if left.length == right.length and left.bag == right.bag and left.content:
-        return 1.0
-    p = _logistic(_weights(kind, company), _values(left, right, cosine))
-    # "wipe the rollers" and "delete the old queue" share a verb, "replace the fuser" and "replace the drum" too.
-    near = cosine >= FAR[kind] - (CENTRED if company == "among" else 0.0)
-    return p if near else min(p, DOUBTFUL)
+    return likelihoods(left, [right], [cosine], kind, company)[0]
+
+
+def likelihoods(
+    new: Reading, others: Sequence[Reading], cosines: Sequence[float], kind: Kind, company: Company = "alone"
+) -> list[float]:
+    """What `likelihood` says of one wording and each of several others, given their cosines."""
+    # Written out, for this is the hot spot; one fixed order gives the same bits in every version of Python.
+    w, a, b, c, d, e, f, g = _weights(kind, company)
+    far = FAR[kind] - (CENTRED if company == "among" else 0.0)
+    telling, mask, rest, names, grams = new.telling, new.mask, new.rest, new.identifiers, new.grams
+    size, length, named = new.tellings, new.length, bool(new.identifiers)
+    out = []
+    for other, cosine in zip(others, cosines, strict=False):
+        n, m = other.length, other.tellings
+        if length == n and new.bag == other.bag and new.content:
+            out.append(1.0)
+            continue
+        shared = len(telling & other.telling)
+        both = (mask & other.mask).bit_count()
+        if rest and other.rest:
+            both += len(rest & other.rest)
+        z = w + a * cosine
+        if shared:
+            z += b * (shared / (size + m - shared))
+            z += c * (shared / (size if size < m else m))
+        if both:
+            z += d * (both / (grams + other.grams - both))
+        if named or other.identifiers:
+            if not names.isdisjoint(other.identifiers):
+                z += e
+            if named != bool(other.identifiers):
+                z += f
+        if length or n:
+            z += g * (length / n if length < n else n / length)
+        p = 1 / (1 + exp(-z))
+        # "wipe the rollers" and "delete the old queue" share a verb, "replace the fuser" and "replace the drum" too.
+        out.append(p if cosine >= far or p < DOUBTFUL else DOUBTFUL)
+    return out
+
+
+def logits(
+    readings: Sequence[Reading],
+    shared: tuple[NDArray[np.float64], NDArray[np.float64]],
+    cosines: NDArray[np.float64],
+    kind: Kind,
+    company: Company,
+) -> NDArray[np.float64]:
+    """What goes into `likely` for each pair of wordings, shape (n, n): infinite for the same words in any order.
+
+    Parameters
+    ----------
+    readings : sequence of Reading
+        n wordings of one column.
+    shared : two arrays, shape (n, n)
+        How many telling words and trigrams each two have in common, see `shared_counts`.
+    cosines : array, shape (n, n)
+        Of their vectors; centred if `company` is "among".
+    kind, company
+        As in `likelihood`.
+    """
+    import numpy as np
+
+    w, a, b, c, d, e, f, g = _weights(kind, company)
+    telling, length, grams = (
+        np.array([getattr(r, name) for r in readings], np.float64) for name in ("tellings", "length", "grams")
+    )
+    words, both = shared
+    named = np.array([bool(r.identifiers) for r in readings])
+    size, other = telling[:, None], np.maximum(length, 1.0)
+    # The same sums in the same order as in `likelihoods`; what is added there under a condition is 0 here without it.
+    z = w + a * cosines
+    z += b * (words / np.maximum(size + telling - words, 1.0))
+    z += c * (words / np.maximum(np.minimum(size, telling), 1.0))
+    z += d * (both / np.maximum(grams[:, None] + grams - both, 1.0))
+    carriers = named.nonzero()[0].tolist()
+    for i in carriers:
+        mine = readings[i].identifiers
+        z[i, [n for n in carriers if not mine.isdisjoint(readings[n].identifiers)]] += e
+    z += f * (named[:, None] != named)
+    z += g * (np.minimum(length[:, None], length) / np.maximum(other[:, None], other))
+    bags: dict[tuple[str, ...], list[int]] = {}
+    for n, r in enumerate(readings):
+        if r.content:
+            bags.setdefault(r.bag, []).append(n)
+    for places in bags.values():
+        for n in places:
+            z[n, places] = np.inf
+    return z
+
+
+def shared_counts(readings: Sequence[Reading]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How many telling words, and trigrams of them, each two wordings have in common."""
+    import numpy as np
+
+    number: dict[str, int] = {}
+    words = [[number.setdefault(w, len(number)) for w in r.telling] for r in readings]
+    incidence = np.zeros((len(readings), len(number) + 1), np.float32)
+    for row, mine in zip(incidence, words, strict=True):
+        row[mine] = 1.0
+    size = max([r.mask.bit_length() for r in readings]) // 8 + 1
+    packed = np.frombuffer(b"".join([r.mask.to_bytes(size, "little") for r in readings]), np.uint8)
+    bits = np.unpackbits(packed.reshape(len(readings), -1), axis=1)
+    grams = bits[:, bits.any(axis=0)].astype(np.float32)
+    shared, both = (np.asarray(m @ m.T, np.float64) for m in (incidence, grams))  # of zeros and ones: exact
+    if any(r.rest for r in readings):
+        both += [[len(one.rest & other.rest) for other in readings] for one in readings]
+    return shared, both
+
+
+def likely(
+    logits: Sequence[float], cosines: Sequence[float], spans: Sequence[Sequence[int]], kind: Kind, company: Company
+) -> list[list[float]]:
+    """The probabilities that go with logits and cosines at some places, span by span."""
+    far = FAR[kind] - (CENTRED if company == "among" else 0.0)
+    out = []
+    for places in spans:
+        found = [1 / (1 + exp(-logits[n])) for n in places]
+        if max(found) > DOUBTFUL:
+            # "wipe the rollers", "delete the old queue" share a verb, "replace the fuser", "replace the drum" too.
+            found = [
+                DOUBTFUL if p > DOUBTFUL and cosines[n] < far and logits[n] != inf else p
+                for n, p in zip(places, found, strict=True)
+            ]
+        out.append(found)
+    return out
 
 
 def worth_checking(kind: Kind) -> float:
@@ -141,6 +268,12 @@ def worth_checking(kind: Kind) -> float:
 def sure(kind: Kind, p: float) -> bool:
     """Whether a probability is so high that nothing else needs to be looked at."""
     return p >= float(_model(kind)["sure_above"])
+
+
+def rival_matters(kind: Kind, best: float) -> bool:
+    """Whether the next likely candidate has a say, or is spoken of, if the best one has this probability."""
+    model = _model(kind)
+    return min(float(model["same_above"]), float(model["merge_above"])) <= best < float(model["sure_above"])
 
 
 def merges(kind: Kind, probabilities: Sequence[float]) -> bool:

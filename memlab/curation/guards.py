@@ -12,6 +12,8 @@ __all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "sh
 
 _TOWARDS = frozenset("from to into onto von nach zu aus vers".split())
 _RELATION = frozenset(stem(w) for w in lex.RELATIONS)
+_MANNER = frozenset(stem(w) for w in lex.MANNER)
+_PASSIVE = frozenset("by von durch par".split())
 FRAME = 2  # words that must stand around what differs, stop words counted
 
 
@@ -69,9 +71,9 @@ def _negation_conflict(a: Reading, b: Reading) -> str | None:
             return f"negated on one side: {' '.join(sorted(denied | stated))}"
         return None
     denying, stating = (a, b) if a.negated else (b, a)
-    if stating.failing - denying.content:
-        return None  # "cannot open it" and "error on opening it" say the same
-    denied = denying.negated & stating.content
+    denied, bad = denying.negated & stating.content, stating.failing - denying.content
+    if bad and not (denied and bad <= _MANNER):
+        return None  # "cannot open it", "error on opening it" say the same; "does not open", "opens read-only" do not
     if denied:
         return f"negated on one side: {' '.join(sorted(denied))}"
     return "negated on one side" if _overlap(a, b) >= 0.6 else None
@@ -113,7 +115,9 @@ def _swap_conflict(a: Reading, b: Reading) -> str | None:
         here, there = frozenset(a.words) & _TOWARDS, frozenset(b.words) & _TOWARDS
         if here and there and (here != there or len(here) > 1):
             return f"different direction: {' … '.join(sorted(here))} / {' … '.join(sorted(there))}"
-    return _turned_conflict(a, b) if left + right <= 1 and shared >= 3 and a.words != b.words else None
+    if shared < 3 or a.words == b.words:
+        return None
+    return _turned_conflict(a, b) if left + right <= 1 else _swapped_conflict(a, b)
 
 
 def _in_one_frame(a: Reading, b: Reading, shared: int, differing: int) -> bool:
@@ -152,6 +156,19 @@ def _turned_conflict(a: Reading, b: Reading) -> str | None:
     for verb in verbs:
         x, y = _before(one, verb), _before(two, verb)
         if x != y and x and y and (one.get(y, -1) > one[verb] or two.get(x, -1) > two[verb]):
+            return f"turned round: {x} {verb} … / {y} {verb} …"
+    return None
+
+
+def _swapped_conflict(a: Reading, b: Reading) -> str | None:
+    """Doer and done-to trade places round one verb, whatever else is said; in the passive they do and mean the same."""
+    verbs = _RELATION & a.content & b.content
+    if not verbs or not _PASSIVE.isdisjoint(a.words + b.words):
+        return None
+    one, two = _places(a), _places(b)
+    for verb in sorted(verbs & one.keys() & two.keys()):
+        x, y = _before(one, verb), _before(two, verb)
+        if x and y and x != y and one.get(y, -1) > one[verb] and two.get(x, -1) > two[verb]:
             return f"turned round: {x} {verb} … / {y} {verb} …"
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
-    "ALL", "AUXILIARY", "CLASSES", "FAILURE", "GENERIC", "NEGATION", "ONE", "OPPOSITES", "OTHER", "PERCEIVE", "PRODUCTS", "RELATIONS",
+    "ALL", "AUXILIARY", "CLASSES", "FAILURE", "GENERIC", "MANNER", "NEGATION", "ONE", "OPPOSITES", "OTHER", "PERCEIVE", "PRODUCTS", "RELATIONS",
     "SELF", "SPEAKER", "STATES", "STOP", "SYSTEMS", "UNITS", "WEAK",
 ]  # fmt: skip
 
@@ -100,6 +100,8 @@ STATES = _words(
     loud rejected drop renamed upside silent"""
 )
 """What may be the matter with one thing: two different ones are two problems."""
+MANNER = _words("slow read-only flicker loud renamed upside")
+"""States of something that does happen, only badly: where the other side says that it does not happen, two problems."""
 SPEAKER = _words("i me we us ich mir mich wir uns je moi nous")
 RELATIONS = _words(
     """accept access allow answer assign block book call change connect copy delete detect find follow forward get give

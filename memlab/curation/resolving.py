@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -11,14 +11,15 @@ from typing import Protocol
 from memlab.curation.commands import fetches_and_runs
 from memlab.curation.curator import Choice, Curator, OfflineCurator
 from memlab.curation.decisions import NO_DECISIONS, Decisions
-from memlab.curation.index import Candidate, EntryIndex, Vectors
+from memlab.curation.index import EntryIndex, Vectors
 from memlab.curation.keys import normal_key
 from memlab.graph import SkillGraph
 from memlab.operations import NEEDS_REVIEW, Operation
 from memlab.records import Evidence, Kind, Proposal, Verification
 
-__all__ = ["CategoryState", "Origin", "Source", "curate", "wordings_of"]
+__all__ = ["SAME_WORDS", "CategoryState", "Origin", "Source", "curate", "wordings_of"]
 
+SAME_WORDS = "same words"  # the reason of what found its very words in memory
 _BY_CURATOR = "rejected by the curator"
 FREE_REJECTS, REJECT_SHARE = 3, 0.1  # a curator may keep out so many wordings, and this share of all it has seen
 _VERIFIED: dict[str, Verification] = {"confirmed": "confirmed", "inferred": "inferred"}
@@ -190,7 +191,7 @@ class _Case:
         """An exact match, by words or because a person said so."""
         index, found = self.state.index, self.state.index.exact(kind, text)
         if found:
-            return Choice("reinforce", found, "same words")
+            return Choice("reinforce", found, SAME_WORDS)
         blocked = {index.exact(kind, other) for other in self.decisions.apart(kind, text)}
         for other in self.decisions.same(kind, text):
             found = index.exact(kind, other)
@@ -201,7 +202,7 @@ class _Case:
     def _ask(self, kind: Kind, text: str, fresh: str) -> Choice:
         index = self.state.index
         blocked = {index.exact(kind, other) for other in self.decisions.apart(kind, text)}
-        offered = [c for c in index.nominate(kind, text) if c.entry not in blocked]
+        offered = index.nominate(kind, text).without(blocked)
         choice = self.curator.choose(kind, text, offered)
         if choice.op == "add":
             return choice
@@ -210,11 +211,11 @@ class _Case:
                 return Choice("add", None, f"added, since the curator has kept out its share; it said: {choice.reason}")
             reason = f"{_BY_CURATOR}: {choice.reason or 'no reason given'}"
             return Choice("reject", fresh, reason, choice.features, choice.near)
-        return self._checked(kind, text, choice, offered)
+        return self._checked(kind, text, choice, offered.entries)
 
-    def _checked(self, kind: Kind, text: str, choice: Choice, offered: Sequence[Candidate]) -> Choice:
+    def _checked(self, kind: Kind, text: str, choice: Choice, offered: Collection[str]) -> Choice:
         """Refuse a target that was not offered: it is logged, and the proposal is added so that nothing is lost."""
-        if choice.op in ("reinforce", "edit") and any(c.entry == choice.target for c in offered):
+        if choice.op in ("reinforce", "edit") and choice.target in offered:
             return choice
         refused = "unknown_operation: it does not exist"
         if choice.op in ("reinforce", "edit"):

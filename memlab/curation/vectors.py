@@ -6,8 +6,6 @@ float32, whichever way a BLAS adds them up, so no decision can hang on the numbe
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DIGITS", "SCALE", "centred", "cosines", "lengths", "middle", "one_thread", "whole"]
+__all__ = ["DIGITS", "SCALE", "centred", "cosines", "lengths", "middle", "rounded", "whole"]
 
 SCALE = 4000  # a vector of length 1 becomes one of about this length; products of two sum to less than 2**24
 DIGITS = 4
@@ -78,14 +76,10 @@ def centred(matrix: NDArray[np.float32], vector: NDArray[np.float32], mean: NDAr
     return found
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Inside, a BLAS uses one thread: for products this small, waking and awaiting others costs more than it saves."""
-    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limited
-
-
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each value rounded as Python's `round` does it, which looks at the exact number where NumPy multiplies first."""
+    found: NDArray[np.float64] = np.round(values, DIGITS)
+    scaled = values * 10.0**DIGITS
+    for place in np.argwhere(np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6).tolist():
+        found[tuple(place)] = round(float(values[tuple(place)]), DIGITS)
+    return found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
+from typing import NamedTuple
 
 import regex
 
 from memlab.curation import lexicon as lex
-from memlab.curation.keys import normal_key, words
+from memlab.curation.keys import folded, normal_key, words
 
 __all__ = ["Reading", "content_words", "identifiers", "reading", "shared_trigrams", "stem", "stems"]
 
@@ -44,9 +46,48 @@ _GENERIC = frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.GENERIC)
 _STATE = frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.STATES)
 _FAILING = _STATE | frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.FAILURE)
 _SILENT = lex.STOP | lex.NEGATION
-MOST_BITS = 8192
-_BITS: dict[str, int] = {}
-_LOCK = Lock()
+_NONE: frozenset[str] = frozenset()
+# What a word brings into a wording, one bit each.
+(
+    _STEM, _MEANING, _TELLS, _BAD, _FAILS, _FAILED, _DENIES, _PERCEIVES, _EVERY, _ONE, _PRODUCT, _SYSTEM, _OPPOSED, _ODD,
+    _LETTER, _OWNED,
+) = (1 << n for n in range(16))  # fmt: skip
+
+
+class _Word(NamedTuple):
+    """A word by itself, looked up once: a vocabulary is small beside the wordings made of it."""
+
+    word: str
+    stem: str
+    sense: str
+    has: int
+
+
+@lru_cache(maxsize=32768)
+def _word(word: str) -> _Word:
+    base, sense = stem(word), _sense(word)
+    loud = word not in _SILENT
+    meaning = loud and word not in lex.AUXILIARY
+    letter = len(word) == 1
+    has = (
+        (_STEM, loud),
+        (_MEANING, meaning),
+        (_TELLS, meaning and sense not in _GENERIC),
+        (_BAD, meaning and sense in _STATE),
+        (_FAILS, meaning and sense in _FAILING),
+        (_FAILED, word in lex.FAILURE),
+        (_DENIES, word in lex.NEGATION),
+        (_PERCEIVES, word in lex.PERCEIVE),
+        (_EVERY, word in lex.ALL),
+        (_ONE, word in lex.ONE),
+        (_PRODUCT, word in _PRODUCT_OF),
+        (_SYSTEM, word in _SYSTEM_OF),
+        (_OPPOSED, word in _OPPOSITE),
+        (_ODD, letter or not word.isalpha()),
+        (_LETTER, letter),
+        (_OWNED, word.endswith("'s")),
+    )
+    return _Word(word, base, sense, sum(bit for bit, holds in has if holds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +114,8 @@ class Reading:
         "all" or "one", if it says how many are concerned.
     failing : frozenset of str
         Words for a failure or a bad state.
+    stems : frozenset of str
+        What `content_words` gives.
     sequence : tuple of str
         What `content` holds, in order.
     opposites : tuple of (str, str)
@@ -98,6 +141,7 @@ class Reading:
     negated: frozenset[str]
     quantity: str
     failing: frozenset[str]
+    stems: frozenset[str]
     sequence: tuple[str, ...]
     opposites: tuple[tuple[str, str], ...]
     bag: tuple[str, ...]
@@ -113,23 +157,39 @@ class Reading:
 @lru_cache(maxsize=8192)
 def reading(text: str) -> Reading:
     """Read a wording for the guards and the pair model."""
-    plain, found = words(text), tuple([w.removesuffix("'s") for w in _split(text)])
-    senses = [(w, _sense(w)) for w in found if w not in _SILENT and w not in lex.AUXILIARY]
-    content = frozenset([s for _, s in senses])
-    telling = content - _GENERIC
-    trigrams = _trigrams(" ".join([w for w, s in senses if s in telling]) or normal_key(text))
-    mask, rest = _as_bits(trigrams)
-    kinds = frozenset(found)
-    identifiers_ = _identifiers(found, frozenset(_CAPITAL.findall(text)))
-    products = frozenset([_PRODUCT_OF[w] for w in found if w in _PRODUCT_OF])
-    systems = frozenset([_SYSTEM_OF[w] for w in found if w in _SYSTEM_OF])
-    direction, negated, quantity = _direction(found), _negated(found), _quantity(kinds)
-    opposites = tuple([(w, _OPPOSITE[w]) for w in sorted(kinds) if w in _OPPOSITE])
-    states = content & _STATE
+    plain, found = words(text), _split(text)
+    known = [_word(w) for w in found]
+    owned = any(w.has & _OWNED for w in known)
+    stems_ = frozenset([w.stem for w in known if w.has & _STEM])
+    if owned:
+        found = tuple([w.removesuffix("'s") for w in found])
+        known = [_word(w) for w in found]
+    loud = [w for w in known if w.has & _MEANING]
+    telling = [w for w in loud if w.has & _TELLS]
+    has = 0
+    for w in known:
+        has |= w.has
+    content = frozenset([w.sense for w in loud])
+    tells = frozenset([w.sense for w in telling])
+    mask, rest = _TRIGRAMS.of([w.word for w in telling]) if telling else _TRIGRAMS.within(f"  {normal_key(text)} ")
+    # Most words are in no list, and what none of them can bring is not looked for.
+    identifiers_ = _identifiers(found, _capitals(text) if has & _LETTER else _NONE) if has & _ODD else _NONE
+    products = frozenset([_PRODUCT_OF[w.word] for w in known if w.has & _PRODUCT]) if has & _PRODUCT else _NONE
+    systems = frozenset([_SYSTEM_OF[w.word] for w in known if w.has & _SYSTEM]) if has & _SYSTEM else _NONE
+    states = frozenset([w.sense for w in loud if w.has & _BAD]) if has & _BAD else _NONE
+    direction = _direction(found) if has & _PERCEIVES else ()
+    negated = _negated(found) if has & _DENIES else _NONE
+    quantity = (
+        ("" if has & _EVERY and has & _ONE else "all" if has & _EVERY else "one") if has & (_EVERY | _ONE) else ""
+    )
+    opposed = sorted({w.word for w in known if w.has & _OPPOSED}) if has & _OPPOSED else ()
+    failing = _NONE
+    if has & (_FAILS | _FAILED):
+        failing = frozenset([w.sense for w in loud if w.has & _FAILS] + [w.word for w in known if w.has & _FAILED])
     return Reading(
         words=found,
         content=content,
-        telling=telling,
+        telling=tells,
         identifiers=identifiers_,
         products=products,
         systems=systems,
@@ -137,18 +197,23 @@ def reading(text: str) -> Reading:
         direction=direction,
         negated=negated,
         quantity=quantity,
-        failing=(content & _FAILING) | (kinds & lex.FAILURE),
-        sequence=tuple([s for _, s in senses]),
-        opposites=opposites,
+        failing=failing,
+        stems=stems_,
+        sequence=tuple([w.sense for w in loud]),
+        opposites=tuple([(w, _OPPOSITE[w]) for w in opposed]),
         bag=tuple(sorted(plain)),
         mask=mask,
         rest=rest,
         length=len(plain),
         meanings=len(content),
-        tellings=len(telling),
-        grams=len(trigrams),
-        plain=not (identifiers_ or products or systems or states or direction or negated or quantity or opposites),
+        tellings=len(tells),
+        grams=mask.bit_count() + len(rest),
+        plain=not (identifiers_ or products or systems or states or direction or negated or quantity or opposed),
     )
+
+
+def _capitals(text: str) -> frozenset[str]:
+    return frozenset(_CAPITAL.findall(text))
 
 
 def _sense(word: str) -> str:
@@ -156,30 +221,62 @@ def _sense(word: str) -> str:
     return _SENSE.get(base, base)
 
 
-def _quantity(kinds: frozenset[str]) -> str:
-    every, one = not kinds.isdisjoint(lex.ALL), not kinds.isdisjoint(lex.ONE)
-    return "" if every == one else "all" if every else "one"
+class Trigrams:
+    """Sets of trigrams as numbers: a bit for each of those met first, the others by name.
+
+    Comparing wordings is the hot spot of a replay, and its time goes into reaching memory: a few hundred bytes in one
+    piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
+
+    Parameters
+    ----------
+    most : int
+        How many trigrams may have a bit.
+    """
+
+    def __init__(self, most: int = 8192) -> None:
+        self.most = most
+        self._bits: dict[str, int] = {}
+        self._pieces: dict[str, tuple[int, frozenset[str]]] = {}
+        self._lock = Lock()
+
+    def of(self, found: Sequence[str]) -> tuple[int, frozenset[str]]:
+        """Trigrams of words that are joined by spaces, with two spaces in front and one behind."""
+        before, mask, rest, known = " ", 0, _NONE, self._pieces
+        for word in found:
+            for piece in (f"{before} {word[0]}", f" {word} "):
+                bits, names = known.get(piece) or self._remembered(piece)
+                mask |= bits
+                if names:
+                    rest |= names
+            before = word[-1]
+        return mask, rest
+
+    def _remembered(self, piece: str) -> tuple[int, frozenset[str]]:
+        if len(self._pieces) >= MOST_PIECES:
+            self._pieces.clear()
+        found = self._pieces[piece] = self.within(piece)
+        return found
+
+    def within(self, text: str) -> tuple[int, frozenset[str]]:
+        """Trigrams of a text as it stands."""
+        grams = [text[n : n + 3] for n in range(len(text) - 2)]
+        if len(self._bits) < self.most:
+            with self._lock:
+                for gram in grams:
+                    if len(self._bits) < self.most:
+                        self._bits.setdefault(gram, 1 << len(self._bits))
+        mask, rest = 0, _NONE
+        for gram in grams:
+            bit = self._bits.get(gram)
+            if bit is None:
+                rest |= {gram}
+            else:
+                mask |= bit
+        return mask, rest
 
 
-def _trigrams(text: str) -> set[str]:
-    padded = f"  {text} "
-    return {padded[n : n + 3] for n in range(len(padded) - 2)}
-
-
-def _as_bits(trigrams: set[str]) -> tuple[int, frozenset[str]]:
-    # Comparing wordings is the hot spot of a replay, and its time goes into reaching memory: a few hundred bytes in one
-    # piece are read much faster than a set. Which trigram has which bit does not matter, so counts are exact.
-    bits = list(map(_BITS.get, trigrams))
-    rest: frozenset[str] = frozenset()
-    if None in bits:
-        with _LOCK:
-            bits = [_BITS.setdefault(g, len(_BITS)) for g in trigrams if g in _BITS or len(_BITS) < MOST_BITS]
-        rest = frozenset(g for g in trigrams if g not in _BITS)
-    known = [bit for bit in bits if bit is not None]
-    flags = bytearray((max(known, default=0) >> 3) + 1)
-    for bit in known:
-        flags[bit >> 3] |= 1 << (bit & 7)
-    return int.from_bytes(flags, "little"), rest
+MOST_PIECES = 32768
+_TRIGRAMS = Trigrams()
 
 
 def shared_trigrams(a: Reading, b: Reading) -> int:
@@ -190,8 +287,13 @@ def shared_trigrams(a: Reading, b: Reading) -> int:
 
 def _split(text: str) -> tuple[str, ...]:
     """Words with contracted negations and elisions opened: can't → can not, l'écran → écran."""
+    found = words(text)
+    return found if "cannot" not in found and "'" not in folded(text) else _opened(found)
+
+
+def _opened(found: tuple[str, ...]) -> tuple[str, ...]:
     out: list[str] = []
-    for word in words(text):
+    for word in found:
         if "'" not in word:
             out += ["can", "not"] if word == "cannot" else [word]
         elif word.endswith("n't"):
