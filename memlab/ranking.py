@@ -16,24 +16,28 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CURVE", "EVIDENCE", "LEVEL", "VIEWS", "among_rivals", "evidence", "least", "probabilities", "scores"]
+__all__ = [
+    *("CURVE", "EVIDENCE", "LEVEL", "VIEWS", "among_rivals", "curve_inputs"),
+    *("evidence", "least", "probabilities", "scores"),
+]
 
 VIEWS = (
     *("symptom", "opening", "opening_mean", "cause", "solution", "turn"),
-    *("words", "document", "entries", "identifier", "cases"),
+    *("words", "document", "entries", "identifier", "cases", "known"),
 )
 """Views of a cause. Cosines: with its symptoms' wordings, with what users first said in its conversations (best, and
 mean of the best three), with its own and its solutions' wordings, with single turns of its conversations (where the
 bank holds their vectors; else the best opening). Mass of shared words (BM25): in its best transcript, in all its
-transcripts taken as one document, in its wordings. Whether a code or version of the query occurs in its wordings, and
-log(1 + conversations)."""
+transcripts taken as one document, in its wordings. Whether a code or version of the query occurs in its wordings,
+log(1 + conversations), and the share of what the query's words tell (the rarer, the more) that its transcripts know."""
 
 EVIDENCE = ("meaning", "best", "words", "document", "entries", "identifier", "cases")
 """What the ranking model weighs: the mean and the best view of meaning, then the views of words as they are."""
 
-CURVE = ("slope", "rivals", "level", "offset")
-"""What the probability hangs on: the score, the log of its share among rivals, the best cosine that any of them has
-times `LEVEL` (so that within a query probabilities follow scores), and 1."""
+CURVE = ("slope", "rivals", "level", "known", "offset")
+"""What the probability hangs on: the score, the log of its share among rivals, the best cosine that any of them has and
+the share of the query's words that the first of them knows, both times `LEVEL`, and 1. All but the first two are the same
+for all causes, so that within a query probabilities follow scores."""
 
 LEVEL = 10.0  # so that the numbers of the curve are of one size
 
@@ -76,12 +80,28 @@ def among_rivals(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(scores - top - np.log(np.exp(scores - top).sum()))
 
 
+def curve_inputs(
+    scores: NDArray[np.float64], best: NDArray[np.float64], known: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What `CURVE` weighs for each cause of one query, shape (causes, len(CURVE)).
+
+    Parameters
+    ----------
+    scores, best, known : array of shape (causes,)
+        Weighed evidence, best cosine, and the view "known".
+    """
+    same = np.ones(len(scores))
+    first = int(scores.argmax()) if len(scores) else 0
+    level, told = (LEVEL * float(v) for v in ((best.max(), known[first]) if len(scores) else (0.0, 0.0)))
+    return np.stack([scores, among_rivals(scores), level * same, told * same, same], axis=1)
+
+
 def probabilities(views: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of each of the rivals for a query to be a right answer, in [0, 1], 4 digits; shape (causes,).
 
-    A logistic curve over score, share among rivals and best cosine, fitted on first hits for training queries with an
-    answer, for the same without telling words, for queries put to another category, and for some that nobody can answer.
-    Several may be right, so they do not add up to 1.
+    A logistic curve over what `CURVE` names, fitted on first hits for training queries with an answer, for the same
+    without telling words, for queries put to another category, and for some that nobody can answer. Several may be
+    right, so they do not add up to 1.
 
     References
     ----------
@@ -90,8 +110,7 @@ def probabilities(views: NDArray[np.float64]) -> NDArray[np.float64]:
     if not len(views):
         return np.zeros(0)
     model, found = _model(), scores(views)
-    level = LEVEL * evidence(views)[:, EVIDENCE.index("best")].max()
-    columns = np.stack([found, among_rivals(found), np.full(len(found), level), np.ones(len(found))], axis=1)
+    columns = curve_inputs(found, evidence(views)[:, EVIDENCE.index("best")], views[:, VIEWS.index("known")])
     t = columns @ np.array([model[name] for name in CURVE])
     return np.asarray(np.round(1 / (1 + np.exp(-t)), 4))
 

@@ -8,8 +8,8 @@ root causes. Everything is deterministic.
 
 1. Weights: a conditional logit (right causes of a query against all others) on train queries, once as they are and once
    with their rare words taken away, as somebody asks who shares no telling word with the transcripts.
-2. Probability: a logistic curve over the score, the share among rivals and the best cosine of the first hits, on train
-   queries with an answer, on the same without rare words, put to another category, and on those without an answer.
+2. Probability: a logistic curve over the score, the share among rivals, the best cosine and what the first hit knows of
+   the query's words, on the first hits of train queries with an answer, on the same without rare words, put to another category, and on those without an answer.
 3. Threshold, on dev: the highest at which 95 % of the queries with an answer get one. Test queries are only reported on.
 """
 
@@ -31,7 +31,7 @@ from memlab.curation.guards import stems
 from memlab.evaluation.intervals import bootstrap_rate
 from memlab.learning import learn
 from memlab.models.embeddings import default_encoder
-from memlab.ranking import CURVE, EVIDENCE, LEVEL, among_rivals, evidence
+from memlab.ranking import CURVE, EVIDENCE, VIEWS, curve_inputs, evidence
 from memlab.recalling import cause_index
 
 RARE = 0.3  # a stem in fewer than this share of a category's transcripts is a telling one
@@ -47,10 +47,11 @@ KEPT = 0.95
 
 @dataclass
 class Row:
-    """A query in one form: its candidates' evidence (n, d) and which of them are right (n,)."""
+    """A query in one form: its candidates' evidence (n, d), what each knows of its words, and which are right (n,)."""
 
     query: dict
     x: np.ndarray
+    known: np.ndarray
     right: np.ndarray
 
 
@@ -100,7 +101,7 @@ def _row(q, index, gold, views) -> Row:
     for cause in index.causes:
         found = [bool(gold[c] & set(q["root_cause_ids"])) for c in sorted(cause.evidence)]
         right.append(2 * sum(found) >= len(found) and any(found))
-    return Row(q, evidence(views), np.array(right, bool))
+    return Row(q, evidence(views), views[:, VIEWS.index("known")], np.array(right, bool))
 
 
 def fit_weights(rows, cares) -> np.ndarray:
@@ -124,9 +125,8 @@ def fit_weights(rows, cares) -> np.ndarray:
     return minimize(loss, np.zeros(z.shape[1]), jac=True, method="L-BFGS-B").x / scale
 
 
-def curve_inputs(row, score) -> np.ndarray:
-    level = LEVEL * row.x[:, EVIDENCE.index("best")].max(initial=0.0)
-    return np.stack([score, among_rivals(score), np.full(len(score), level), np.ones(len(score))], axis=1)
+def inputs(row, score) -> np.ndarray:
+    return curve_inputs(score, row.x[:, EVIDENCE.index("best")], row.known)
 
 
 def fit_curve(weighted, weights) -> tuple[float, ...]:
@@ -135,7 +135,7 @@ def fit_curve(weighted, weights) -> tuple[float, ...]:
     for row, count in weighted:
         score = row.x @ weights
         places = np.argsort(-score, kind="stable")[:FIRST]
-        x.append(curve_inputs(row, score)[places])
+        x.append(inputs(row, score)[places])
         y.append(row.right[places].astype(float))
         c.append(np.full(len(places), count))
     x, y, c = np.concatenate(x), np.concatenate(y), np.concatenate(c)
@@ -155,7 +155,7 @@ def of(rows, split, answered=True) -> list[Row]:
 
 def without_right(row: Row) -> Row:
     kept = ~row.right
-    return Row(row.query, row.x[kept], row.right[kept])
+    return Row(row.query, row.x[kept], row.known[kept], row.right[kept])
 
 
 def train(found: dict[str, list[Row]]) -> dict[str, float]:
@@ -173,7 +173,7 @@ def train(found: dict[str, list[Row]]) -> dict[str, float]:
 
 def chances(model, row: Row) -> np.ndarray:
     score = row.x @ np.array([model[e] for e in EVIDENCE])
-    t = curve_inputs(row, score) @ np.array([model[c] for c in CURVE])
+    t = inputs(row, score) @ np.array([model[c] for c in CURVE])
     return 1 / (1 + np.exp(-t))
 
 

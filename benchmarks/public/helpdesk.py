@@ -108,6 +108,10 @@ def task(texts: list[str], queries: list[str], right: list[int], ids: list[str],
     with tempfile.TemporaryDirectory() as home, memory_of(Path(home), CUSTOMER, cases, encoder) as bank:
         tests = [lambda c, i=ids[r]: c == i for r in right]
         rows["memlab recall"], silent = recall_places(bank, queries, tests, encoder, category=CATEGORY)
+        # A cause that several tickets were merged into can't be more than half one ticket, and yet may hold it.
+        inside, _ = recall_places(bank, queries, tests, encoder, category=CATEGORY, share=0.0)
+        rows["memlab recall, ticket within the hit"] = inside
+        causes = len(bank.graph(CATEGORY).of_kind("cause"))
         rows["memlab episodes"] = episode_places(bank, queries, tests, encoder, category=CATEGORY)
     clusters = [ids[r] for r in right]
     return {
@@ -117,6 +121,8 @@ def task(texts: list[str], queries: list[str], right: list[int], ids: list[str],
             for b in ("bm25", "tfidf", "minilm")
         },
         "silent": round(silent / len(queries), 3),
+        "tickets": len(ids),
+        "causes": causes,
     }
 
 

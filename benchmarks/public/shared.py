@@ -108,16 +108,23 @@ def memory_of(home: Path, customer: str, cases: Iterable[tuple[Conversation, Pro
 
 
 def recall_places(
-    bank: Bank, queries: Sequence[str], right: Sequence[Callable[[str], bool]], encoder: Encoder, *, category: str
+    bank: Bank,
+    queries: Sequence[str],
+    right: Sequence[Callable[[str], bool]],
+    encoder: Encoder,
+    *,
+    category: str,
+    share: float = 0.5,
 ) -> tuple[np.ndarray, int]:
-    """The place of the first hit of which at least half of the conversations are right; and how often memory is silent.
+    """The place of the first right hit, and how often memory is silent.
 
-    What stands behind the first `DEPTH` hits counts as not found; silence is that of the shipped threshold.
+    Right is a hit if at least this share of its conversations is, and one. What stands behind the first `DEPTH` hits
+    counts as not found; silence is that of the shipped threshold.
     """
     places, silent = [], 0
     for query, is_right in zip(queries, right, strict=True):
         hits = recall(bank, query, category=category, k=DEPTH, least=0.0, encoder=encoder)
-        good = [2 * sum(map(is_right, h.conversations)) >= len(h.conversations) for h in hits]
+        good = [sum(map(is_right, h.conversations)) >= max(1, share * len(h.conversations)) for h in hits]
         places.append(good.index(True) + 1 if any(good) else 0)
         silent += not hits or hits[0].score < ranking.least()
     return np.array(places), silent

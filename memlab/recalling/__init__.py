@@ -144,13 +144,12 @@ def recall(
     try:
         vector = (encoder or default_encoder()).encode([query])[0]
         names = [category] if category is not None else bank.categories()
-        found = _rated([cause_index(bank, name, at) for name in names], query, vector, exact=exact, must=must)
+        indexes = [cause_index(bank, name, at) for name in names]
+        found = _rated(indexes, query, vector, k, ranking.least() if least is None else least, exact=exact, must=must)
     except RecallError:
         raise
     except (MemlabError, OSError, ValueError, RuntimeError) as error:
         raise RecallError(f"memory could not be searched: {error}") from error
-    threshold = ranking.least() if least is None else least
-    found = sorted((r for r in found if r.score >= threshold), key=_Rated.order)[:k]
     return [r.hit(query, vector) for r in found]
 
 
@@ -194,14 +193,24 @@ class _Rated:
 
 
 def _rated(
-    indexes: Sequence[CauseIndex], query: str, vector: NDArray[np.float32], *, exact: bool, must: Sequence[str]
+    indexes: Sequence[CauseIndex],
+    query: str,
+    vector: NDArray[np.float32],
+    k: int,
+    least: float,
+    *,
+    exact: bool,
+    must: Sequence[str],
 ) -> list[_Rated]:
-    """Every cause that may answer, with its score among all of them."""
-    found: list[tuple[CauseIndex, int, NDArray[np.float64]]] = []
-    for index in indexes:
-        views, allowed = index.views(query, vector), index.allowed(query, exact=exact, must=must)
-        found += [(index, n, views[n]) for n in np.flatnonzero(allowed).tolist()]
-    if not found:
+    """The k best of all causes that may answer and score enough, each with its score among all that may."""
+    places = [np.flatnonzero(index.allowed(query, exact=exact, must=must)) for index in indexes]
+    if not sum(map(len, places)):
         return []
-    scores = probabilities(np.stack([views for _, _, views in found])).tolist()
-    return [_Rated(*one, score) for one, score in zip(found, scores, strict=True)]
+    views = np.concatenate([i.views(query, vector)[p] for i, p in zip(indexes, places, strict=True)])
+    owners, place = np.repeat(np.arange(len(indexes)), [len(p) for p in places]), np.concatenate(places)
+    scores = probabilities(views)
+    kept = np.flatnonzero(scores >= least)
+    if len(kept) > k:
+        kept = kept[scores[kept] >= np.partition(scores[kept], -k)[-k]]
+    found = [_Rated(indexes[owners[n]], int(place[n]), views[n], float(scores[n])) for n in kept]
+    return sorted(found, key=_Rated.order)[:k]

@@ -15,11 +15,12 @@ from memlab.bank import Bank
 from memlab.bank.store import text_hash
 from memlab.curation.guards import identifiers, reading, stems
 from memlab.curation.keys import words
-from memlab.curation.vectors import one_thread
 from memlab.extraction.triage import opening, own_words
 from memlab.graph import Entry, SkillGraph
 from memlab.ranking import VIEWS
 from memlab.recalling.exact import codes, fits, product_names
+from memlab.recalling.near import Near, Vectors
+from memlab.recalling.segments import Segments, mean_of
 from memlab.recalling.words import Words
 from memlab.records import Conversation
 from memlab.rendering import CauseCard, cause_card
@@ -28,46 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["CategoryIndex", "CauseIndex", "Segments", "cause_index", "index_of"]
-
-
-class Segments:
-    """Values that belong to several owners, and what is said of each owner: its best value, the mean of its best three.
-
-    Parameters
-    ----------
-    groups : sequence of sequences of int
-        For each owner, the places of its values.
-    """
-
-    def __init__(self, groups: Sequence[Sequence[int]]) -> None:
-        sizes = np.array([len(g) for g in groups], np.int64)
-        self._owners = np.flatnonzero(sizes)
-        self._flat = np.array([place for g in groups for place in g], np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(sizes[self._owners])])[:-1].astype(np.int64)
-        self._sizes = sizes[self._owners]
-        self._count = len(groups)
-
-    def best(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The greatest value of each owner, 0 for one without any; shape (owners,)."""
-        out = np.zeros(self._count)
-        if len(self._owners):
-            out[self._owners] = np.maximum.reduceat(values[self._flat], self._starts)
-        return out
-
-    def mean_of_best(self, values: NDArray[np.float64], most: int = 3) -> NDArray[np.float64]:
-        """The mean of each owner's greatest different values (up to `most`), 0 for one without any."""
-        out, total, found = np.zeros(self._count), np.zeros(len(self._owners)), np.zeros(len(self._owners))
-        if not len(self._owners):
-            return out
-        left = values[self._flat].astype(np.float64)
-        for _ in range(most):
-            top = np.maximum.reduceat(left, self._starts)
-            there = np.isfinite(top)
-            total += np.where(there, top, 0.0)
-            found += there
-            left[left == np.repeat(top, self._sizes)] = -np.inf
-        out[self._owners] = total / np.maximum(found, 1)
-        return out
 
 
 class CategoryIndex:
@@ -83,7 +44,7 @@ class CategoryIndex:
     openings : list of int or None
         The row of `vectors` for what the user of each conversation first said; None where it has none.
     turns : list of lists of int or None
-        The same for each turn, where the bank holds vectors of turns.
+        The same for each turn of the user, where the bank holds vectors of turns.
     spoken : list of frozenset of str
         The words of each conversation, without quoted mails and tools.
     """
@@ -93,11 +54,13 @@ class CategoryIndex:
                  WHERE p.category = ? ORDER BY c.moment, c.id"""
         self.conversations = [Conversation.from_json(json.loads(b)) for _, b in bank.rows(sql, category)]
         self.row = {c.id: n for n, c in enumerate(self.conversations)}
-        self._last: tuple[bytes, NDArray[np.float64]] = (b"", np.zeros(0))
         self._place, self.vectors = _stored_vectors(bank, category)
+        self._vectors = Vectors(self.vectors)
+        self._last: tuple[bytes, Near] | None = None
         self.openings = self._places(opening(c) or c.turns[0].text for c in self.conversations)
+        told = [[own_words(t.text) for t in c.turns if t.role == "user"] for c in self.conversations]
+        self.turns = [self._places(texts) for texts in told]
         said = [[own_words(t.text) for t in c.turns if t.role != "tool"] for c in self.conversations]
-        self.turns = [self._places(texts) for texts in said]
         self.stems = [[s for text in texts for s in stems(text)] for texts in said]
         self.spoken = [frozenset(w for text in texts for w in words(text)) for texts in said]
         self.transcripts = Words(self.stems)
@@ -109,13 +72,11 @@ class CategoryIndex:
         """The row of `vectors` that holds a text's vector; None if it has none."""
         return self._place.get(text_hash(text))
 
-    def near(self, vector: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Cosines of all stored texts with a query's vector, shape (texts,); those of the last query are kept."""
+    def near(self, vector: NDArray[np.float32]) -> Near:
+        """Cosines of all stored texts with a query's vector; those of the last query are kept."""
         key, last = vector.tobytes(), self._last  # read once: other threads may replace it
-        if last[0] != key:
-            with one_thread():
-                cosines = (self.vectors @ vector).astype(np.float64) if len(self.vectors) else np.zeros(0)
-            self._last = last = (key, cosines)
+        if last is None or last[0] != key:
+            self._last = last = (key, self._vectors.near(vector))
         return last[1]
 
     @cached_property
@@ -152,23 +113,32 @@ class CauseIndex:
         into, _ = graph.neighbours()
         self._symptoms = [[graph.entries[a] for a in into.get(c.id, ())] for c in self.causes]
         self._solutions = [[graph.entries[b] for b in graph.answers(c.id)] for c in self.causes]
+        self._own_symptoms = [_said(c, s) for c, s in zip(self.causes, self._symptoms, strict=True)]
+        own_solutions = [_said(c, s) for c, s in zip(self.causes, self._solutions, strict=True)]
+        self._own = [
+            [*_said(c, [c]), *symptoms, *solutions]
+            for c, symptoms, solutions in zip(self.causes, self._own_symptoms, own_solutions, strict=True)
+        ]
         rows = [[index.row[c] for c in sorted(cause.evidence) if c in index.row] for cause in self.causes]
         self._rows = rows
         self._of_conversations = Segments(rows)
         self._of_openings = Segments([[p for r in mine if (p := index.openings[r]) is not None] for mine in rows])
-        self._of_turns = Segments([[p for r in mine for p in index.turns[r] if p is not None] for mine in rows])
-        self._of_symptoms = Segments([self._places(es) for es in self._symptoms])
-        self._of_causes = Segments([self._places([c]) for c in self.causes])
-        self._of_solutions = Segments([self._places(es) for es in self._solutions])
+        self._of_texts = Segments(
+            [
+                *([p for r in mine for p in index.turns[r] if p is not None] for mine in rows),
+                *(self._places(own) for own in self._own_symptoms),
+                *(self._places(_said(c, [c])) for c in self.causes),
+                *(self._places(own) for own in own_solutions),
+            ]
+        )
         self._documents = Words([[s for r in mine for s in index.stems[r]] for mine in rows])
         self._texts = [self._wordings(n) for n in range(len(self.causes))]
         self._entries = Words([[s for text in texts for s in stems(text)] for texts in self._texts])
         self._cards: dict[int, CauseCard] = {}
         self._cases = np.log1p(np.array([len(mine) for mine in rows], np.float64))
 
-    def _places(self, entries: Iterable[Entry]) -> list[int]:
-        found = (self.index.place(w) for e in entries for w in sorted({w for w, _, q in e.wordings.values() if q}))
-        return [place for place in found if place is not None]
+    def _places(self, texts: Iterable[str]) -> list[int]:
+        return [place for text in texts if (place := self.index.place(text)) is not None]
 
     def _wordings(self, n: int) -> list[str]:
         entries = [self.causes[n], *self._symptoms[n], *self._solutions[n]]
@@ -193,20 +163,24 @@ class CauseIndex:
             return np.zeros((0, len(VIEWS)))
         wanted = identifiers(query) if asked is None else frozenset[str]()
         asked = stems(query) if asked is None else asked
+        different = list(dict.fromkeys(asked))
         near = index.near(vector)
-        opened = self._of_openings.best(near)
+        tops = self._of_openings.tops(near, 3)
+        opened = np.where(np.isfinite(tops[0]), tops[0], 0.0)
+        turn, symptom, cause, solution = self._of_texts.best(near).reshape(4, -1)
         columns = {
-            "symptom": self._of_symptoms.best(near),
+            "symptom": symptom,
             "opening": opened,
-            "opening_mean": self._of_openings.mean_of_best(near),
-            "cause": self._of_causes.best(near),
-            "solution": self._of_solutions.best(near),
-            "turn": np.maximum(self._of_turns.best(near), opened),
+            "opening_mean": mean_of(tops),
+            "cause": cause,
+            "solution": solution,
+            "turn": np.maximum(turn, opened),
             "words": self._of_conversations.best(index.transcripts.mass(asked)),
             "document": self._documents.mass(asked),
             "entries": self._entries.mass(asked),
             "identifier": self._same_identifier(wanted),
             "cases": self._cases,
+            "known": self._documents.known(different, index.transcripts.rarity(different)),
         }
         return np.round(np.stack([columns[name] for name in VIEWS], axis=1), 4)
 
@@ -217,18 +191,18 @@ class CauseIndex:
 
     @cached_property
     def _identifiers(self) -> list[frozenset[str]]:
-        return [frozenset[str]().union(*map(identifiers, texts)) for texts in self._texts]
+        return [frozenset[str]().union(*map(identifiers, texts)) for texts in self._own]
 
     @cached_property
     def _codes(self) -> list[frozenset[str]]:
         """Codes in the wordings and quotes of each cause."""
         quotes = [
-            {q for e in [c, *s] for _, _, q in e.wordings.values()}
+            {q for e in [c, *s] for (k, _), (_, _, q) in e.wordings.items() if k in c.evidence}
             for c, s in zip(self.causes, self._symptoms, strict=True)
         ]
         return [
-            frozenset[str]().union(*map(codes, [*texts, *sorted(said)]))
-            for texts, said in zip(self._texts, quotes, strict=True)
+            frozenset[str]().union(*map(codes, sorted({*texts, *said})))
+            for texts, said in zip(self._own, quotes, strict=True)
         ]
 
     @cached_property
@@ -263,6 +237,11 @@ class CauseIndex:
                 )
         return out
 
+    def ready(self) -> CauseIndex:
+        """Work out now what only some queries ask for, so that none of them has to wait for it."""
+        self._identifiers, self._known_codes, self._products, self._known_stems, self._sign_places  # noqa: B018
+        return self
+
     @cached_property
     def titles(self) -> list[str]:
         """What each cause is called."""
@@ -288,7 +267,7 @@ class CauseIndex:
         """The wordings of each cause's symptoms (or its own), sorted, with the row of their vector."""
         out = []
         for n, cause in enumerate(self.causes):
-            found = sorted({w for e in self._symptoms[n] or [cause] for w, _, q in e.wordings.values() if q})
+            found = self._own_symptoms[n] or _said(cause, [cause])
             out.append([(w, place) for w in found if (place := self.index.place(w)) is not None])
         return out
 
@@ -301,13 +280,25 @@ class CauseIndex:
         signs = self._signs[n]
         if not signs:
             return self.titles[n]
-        near = np.round(self.index.near(vector)[self._sign_places[n]], 4)
+        near = np.round(self.index.near(vector).at(self._sign_places[n]), 4)
         return signs[int(near.argmax())][0]  # of equals the first by letter
 
     def shared(self, n: int, query: str) -> list[str]:
         """Words of the query that the cause's conversations use too, in the order of the query, without repetition."""
         known = self._known_stems[n]
         return list(dict.fromkeys(w for w in words(query) if (s := stems(w)) and s[0] in known))
+
+
+def _said(cause: Entry, entries: Iterable[Entry]) -> list[str]:
+    """What a cause's own conversations call these entries, sorted; what others do where they call them nothing.
+
+    Many causes can have a symptom in common. How the conversations behind another cause put it tells nothing of this one.
+    """
+    out: set[str] = set()
+    for entry in entries:
+        own = {w for (c, _), (w, _, quote) in entry.wordings.items() if quote and c in cause.evidence}
+        out |= own or {w for w, _, quote in entry.wordings.values() if quote}
+    return sorted(out)
 
 
 _categories: WeakKeyDictionary[Bank, dict[str, tuple[int | None, CategoryIndex]]] = WeakKeyDictionary()
@@ -330,7 +321,7 @@ def cause_index(bank: Bank, category: str, at: datetime | str | None = None) -> 
     if key in cached and cached[key][0] == bank.revision:
         return cached[key][1]
     graph = bank.graph(category, at=at)  # this replays what is waiting, and so moves the revision on
-    made = (bank.revision, CauseIndex(graph, index_of(bank, category)))
+    made = (bank.revision, CauseIndex(graph, index_of(bank, category)).ready())
     past = [k for k in cached if k[1] is not None]
     for old in past[: max(0, len(past) + 1 - MOST_MOMENTS)]:
         cached.pop(old, None)

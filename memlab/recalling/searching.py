@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlab.bank import Bank
 from memlab.curation.guards import stem, stems
 from memlab.curation.keys import words
+from memlab.curation.vectors import rounded
 from memlab.episodes import Episode, episodes_of
 from memlab.errors import InputError
 from memlab.extraction.triage import own_words
 from memlab.models.embeddings import Encoder, default_encoder
 from memlab.recalling.index import CategoryIndex, index_of
 from memlab.records import Conversation, parse_time
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["FIELDS", "EpisodeHit", "search_episodes"]
 
@@ -82,14 +87,9 @@ def search_episodes(
     found: list[tuple[float, Episode, Conversation]] = []
     for name in [category] if category is not None else bank.categories():
         index = index_of(bank, name)
-        near = index.near(vector)
-        said = index.transcripts.share(asked)
-        order = sorted(
-            ((_score(index, n, near, said), n) for n in range(len(index.conversations))), key=lambda p: (-p[0], p[1])
-        )
-        kept = 0
-        for score, n in order:
-            c = index.conversations[n]
+        scores, kept = _scores(index, vector, asked), 0
+        for n in np.argsort(-scores, kind="stable"):
+            c, score = index.conversations[n], float(scores[n])
             if kept >= k:
                 break
             if moment is None or c.started_at <= moment:
@@ -100,9 +100,14 @@ def search_episodes(
     return [EpisodeHit(e, score, *_snippet(c, frozenset(asked))) for score, e, c in found[:k]]
 
 
-def _score(index: CategoryIndex, n: int, near: np.ndarray, said: np.ndarray) -> float:
-    place = index.openings[n]
-    return round(0.5 * (float(near[place]) if place is not None else 0.0) + 0.5 * float(said[n]), 4)
+def _scores(index: CategoryIndex, vector: NDArray[np.float32], asked: Sequence[str]) -> NDArray[np.float64]:
+    """How alike each conversation is to a query, half by its opening and half by its words; 4 digits."""
+    near = np.zeros(len(index.conversations))
+    opened = [(n, place) for n, place in enumerate(index.openings) if place is not None]
+    if opened:
+        rows, places = np.array(opened, np.int64).T
+        near[rows] = index.near(vector).at(places)
+    return rounded(0.5 * near + 0.5 * index.transcripts.share(asked))
 
 
 def _names(value: str, *texts: str) -> bool:

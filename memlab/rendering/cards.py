@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import log1p
 
-from memlab.decay import success_rate
+from memlab.decay import WeightRule, success_rate
 from memlab.graph import Entry, SkillGraph
 
-__all__ = ["CauseCard", "SolutionCard", "cause_card", "cause_cards", "ordered_causes"]
+__all__ = ["CauseCard", "SolutionCard", "cause_card", "cause_cards", "ordered_causes", "worth_showing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +80,45 @@ def ordered_causes(graph: SkillGraph, first: Iterable[str] = ()) -> Iterator[Ent
 
     A placeholder says only that a symptom came up; without anything that helped it has nothing to tell an agent.
     """
-    named = [i for i in dict.fromkeys(first) if i in graph.entries and graph.entries[i].kind == "cause"]
-    yield from (graph.entries[i] for i in named)
-    known = set(named)
-    for cause in graph.of_kind("cause"):
-        if cause.id not in known and (cause.stated or graph.answers(cause.id)):
-            yield cause
+    named = dict.fromkeys(first)
+    yield from (graph.entries[i] for i in named if i in graph.entries and graph.entries[i].kind == "cause")
+    yield from _heaviest(graph, [c for c in worth_showing(graph) if c.id not in named])
+
+
+def worth_showing(graph: SkillGraph, first: Iterable[str] = ()) -> list[Entry]:
+    """The causes that `ordered_causes` gives, in the order of the graph."""
+    causes, named = (e for e in graph.entries.values() if e.kind == "cause"), set(first)
+    return [c for c in causes if c.stated or c.id in named or graph.answers(c.id)]
+
+
+def _heaviest(graph: SkillGraph, causes: Iterable[Entry]) -> Iterator[Entry]:
+    """Causes by weight (ties by id); a weight is computed only once a cause may come next, judged by a cheap bound."""
+    worth, queue = _most_worth(graph.rule), list[tuple[float, bool, str]]()
+    for c in causes:
+        queue.append((-log1p(len(c.evidence) * worth) - 1e-9, False, c.id))
+    heapq.heapify(queue)
+    while queue:
+        _, known, cause = heapq.heappop(queue)
+        if known:
+            yield graph.entries[cause]
+        else:
+            heapq.heappush(queue, (-graph.weight(cause), True, cause))
+
+
+def _most_worth(rule: WeightRule) -> float:
+    """The most that one conversation can add to the sum in a weight, whatever it says and however new it is."""
+    worths = (rule.confirmed, rule.inferred, rule.claimed, -rule.failed * rule.confirmed)
+    return max(0.0, *worths) * max(1.0, rule.workaround)
 
 
 def cause_card(graph: SkillGraph, cause: Entry) -> CauseCard:
     """One root cause of a view with what hangs on it."""
-    solutions = [_solution(graph, cause, entry, w) for entry, w in graph.targets(cause.id)]
+    solutions, title = [_solution(graph, cause, entry, w) for entry, w in graph.targets(cause.id)], cause.title
     helped = sorted((s for s in solutions if s.worked), key=lambda s: (-s.weight, s.text))
     failed = sorted(((s.text, s.failed) for s in solutions if not s.worked), key=lambda s: (-s[1], s[0]))
     return CauseCard(
         id=cause.id,
-        text=cause.title,
+        text=title,
         stated=cause.stated,
         weight=graph.weight(cause.id),
         conversations=tuple(sorted(cause.evidence)),
@@ -102,7 +127,7 @@ def cause_card(graph: SkillGraph, cause: Entry) -> CauseCard:
         symptoms=tuple((entry.title, w) for entry, w in graph.sources(cause.id)),
         solutions=tuple(helped),
         failed=tuple(failed),
-        aliases=tuple(cause.aliases),
+        aliases=tuple(sorted({text for text, _, _ in cause.wordings.values()} - {title})),
     )
 
 

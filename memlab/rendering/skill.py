@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from memlab.errors import InputError
 from memlab.graph import Entry, SkillGraph
 from memlab.models.tokens import count_tokens
 from memlab.records import content_hash
-from memlab.rendering.cards import CauseCard, cause_card, ordered_causes
+from memlab.rendering.cards import CauseCard, cause_card, ordered_causes, worth_showing
 from memlab.rendering.text import escape, plain_name, shorten, unescape
 
 __all__ = ["FENCE", "cause_lines", "description", "parse_causes", "parse_skill", "render_skill", "skill_name"]
@@ -92,32 +91,37 @@ def render_skill(
     InputError
         If the budget is too small for the frame of the document.
     """
-    head = _head(graph, lean)
+    head, category = _head(graph, lean), graph.category if lean else None
     spent = count(head) + count(FENCE)
     if spent + LEAST_ROOM > budget:
         least = spent + LEAST_ROOM
         raise InputError(f"a budget of {budget} tokens is too small: the frame of a skill takes {spent}; allow {least}")
-    causes = list(ordered_causes(graph, first))
-
-    def block(n: int) -> list[str]:
-        card = cause_card(graph, causes[n])
-        return cause_lines(n + 1, card, symptoms, solutions, failed, lean=graph.category if lean else None)
-
-    lines = list(_fitting(causes, block, budget - spent, references, count))
+    first = list(first)
+    blocks = (
+        (cause, cause_lines(n, cause_card(graph, cause), symptoms, solutions, failed, lean=category))
+        for n, cause in enumerate(ordered_causes(graph, first), 1)
+    )
+    lines = list(_fitting(blocks, worth_showing(graph, first), budget - spent, references, count))
     return "\n".join([head, *(lines or ["nothing has been learned yet"]), FENCE, ""])
 
 
 def _fitting(
-    causes: Sequence[Entry], block_of: Callable[[int], list[str]], room: int, references: bool, count: Count
+    blocks: Iterable[tuple[Entry, list[str]]], causes: Sequence[Entry], room: int, references: bool, count: Count
 ) -> Iterator[str]:
-    """The lines of as many causes as fit, at least of one, and what was left out."""
-    cases = _cases_from(causes)
-    for n in range(len(causes)):
-        block, rest = block_of(n), _left_out(len(causes) - n - 1, cases[n + 1], references)
+    """The lines of as many causes as fit, at least of one, and what was left out; blocks are made one at a time."""
+    resting = Counter(c for cause in causes for c in cause.evidence)  # on how many causes that are still to come
+    left = len(causes)
+    for cause, block in blocks:
+        before, left = _left_out(left, len(resting), references), left - 1
+        resting.subtract(cause.evidence.keys())
+        for c in cause.evidence:
+            if not resting[c]:
+                del resting[c]
+        rest = _left_out(left, len(resting), references)
         cost = sum(map(count, block))
         if cost + count(rest) > room:
-            if n:
-                yield _left_out(len(causes) - n, cases[n], references)
+            if left + 1 < len(causes):
+                yield before
                 return
             block = _shorten(block, room - count(rest), count)
             cost = sum(map(count, block))
@@ -125,17 +129,11 @@ def _fitting(
         room -= cost
 
 
-def _cases_from(causes: Sequence[Entry]) -> list[int]:
-    """How many conversations the causes from each place on rest on together; 0 behind the last."""
-    last = {c: n for n, cause in enumerate(causes) for c in cause.evidence}
-    ends = Counter(last.values())
-    return [*itertools.accumulate((ends[n] for n in range(len(causes) - 1, -1, -1)), initial=0)][::-1]
-
-
 def _head(graph: SkillGraph, lean: bool) -> str:
     if lean:
         return f"{_LEAN_RULES}\n{FENCE}memory"
-    seen = f"As of {graph.at.date().isoformat()}, {len(graph.conversations)} conversations."
+    cases = len(set[str]().union(*(e.evidence for e in graph.entries.values())))
+    seen = f"As of {graph.at.date().isoformat()}, {cases} conversations."
     customer, category = map(plain_name, (graph.customer, graph.category))
     return (
         f'---\nname: {skill_name(graph.customer, graph.category)}\ndescription: "{description(graph)}"\n---\n\n'
