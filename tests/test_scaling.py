@@ -26,6 +26,7 @@ from memlab.records import Turn, canonical_json
 from memlab.scaling import Paced, learn_on, local_client
 from memlab.scaling.batches import Crew, Ready, read_batch, write_batch
 from memlab.scaling.ledger import Ledger
+from memlab.scaling.measuring import memory_of_a_stream
 
 ROOT = Path(__file__).parent.parent
 
@@ -203,6 +204,31 @@ def test_only_so_many_batches_are_on_their_way(client, some, tmp_path):
     # Two batches of 10 on their way, and a third being filled.
     assert most <= 30
     assert done[-1] == len(some)
+
+
+def test_a_long_stream_leaves_nothing_behind_in_the_scheduler(client, some, tmp_path):
+    one = [replace(c, customer="acme") for c in some]
+    held = []
+    learn_on(
+        client, one, tmp_path, extractor=Plain, encoder=Words(), batch=2, in_flight=2,
+        progress=lambda _: held.append(len(client.cluster.scheduler.tasks)),
+    )  # fmt: skip
+    # 80 batches, each read and written; two of them are on their way, and those that just ended may not be gone yet.
+    assert len(held) == 80
+    assert max(held) <= 20
+    # Nor do many of the messages that carried them: Dask keeps the last ones, by default 1,000 of each connection.
+    sent = [len(stream.recent_message_log) for stream in client.cluster.scheduler.stream_comms.values()]
+    assert 0 < max(sent) <= 20
+
+
+def test_the_memory_of_a_stream_is_told_as_it_passes_and_when_it_is_curated(tmp_path):
+    told = []
+    rows = memory_of_a_stream(tmp_path, 130, every=60, workers=1, customers=2, told=told.append)
+    assert rows == told
+    assert [row["conversations"] for row in rows] == sorted(row["conversations"] for row in rows)
+    assert rows[-1]["curated"] == rows[-1]["conversations"] == 130
+    assert len(rows) >= 2
+    assert all(row["worker_mb"] > 0 and row["sender_mb"] > 0 for row in rows)
 
 
 def test_workers_share_the_limits_of_an_endpoint(client, some, tmp_path, marks):

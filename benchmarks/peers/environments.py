@@ -42,7 +42,8 @@ def python_of(peer: dict[str, Any], spec: dict[str, Any], cache: Path, *, second
     except subprocess.TimeoutExpired:
         raise SkippedError(f"not installed within {seconds:.0f} s") from None
     except subprocess.CalledProcessError as error:
-        raise SkippedError(f"not installable: {(error.stderr or '').strip().splitlines()[-1:]}") from None
+        words = (error.stderr or "").strip().splitlines()
+        raise SkippedError(f"not installable: {words[-1] if words else 'pip does not say why'}") from None
     mark.write_text(wanted, "utf-8")
     return str(python)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import statistics
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from servers import Served
 
 from memlab.evaluation.queries import GoldCauses, Query, RankedHit
 from memlab.evaluation.retrieval import score_ranking
 from memlab.models.tokens import count_tokens
 from memlab.records import Conversation
 
+Values = dict[str, dict[str, float]]  # column -> query -> value
 HERE = Path(__file__).parent
 NAMES = ("acme", "ACME", " acme ", "acme2", "acme.eu", "acme/eu", "a_me", "a%", "*", "acmé", "")
+LOOKED_FOR = 200  # turns of the customer that was forgotten
 DEPTH = 50  # items asked for; what of them is read is decided by the budget
 
 
@@ -28,9 +34,14 @@ class Peer:
     megabytes: float = 0.0
 
     @classmethod
-    def start(cls, python: str, adapter: str, folder: Path) -> Peer:
+    def start(cls, python: str, adapter: str, folder: Path, served: Served) -> Peer:
         folder.mkdir(parents=True, exist_ok=True)
-        env = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent.parent}", "PYTHONWARNINGS": "ignore"}
+        env = {
+            **os.environ,
+            **served.env,
+            "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parent.parent}",
+            "PYTHONWARNINGS": "ignore",
+        }
         process = subprocess.Popen(
             [python, str(HERE / "protocol.py"), adapter, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
@@ -55,11 +66,15 @@ class Peer:
         self.megabytes = max(self.megabytes, answer["megabytes"])
         return answer
 
-    def value(self, do: str, *arguments: Any) -> Any:
+    def answer(self, do: str, *arguments: Any) -> dict[str, Any]:
+        """An answer that is no error."""
         answer = self.call(do, *arguments)
         if "error" in answer:
             raise RuntimeError(f"{do}: {answer['error']}")
-        return answer["value"]
+        return answer
+
+    def value(self, do: str, *arguments: Any) -> Any:
+        return self.answer(do, *arguments)["value"]
 
     def end(self) -> None:
         self.process.kill()
@@ -81,83 +96,117 @@ def read_within(hits: list[dict[str, Any]], budget: int) -> list[RankedHit]:
     return out
 
 
-def scores_of(rankings: dict[str, list[RankedHit]], queries: list[Query], gold: GoldCauses) -> dict[str, float]:
-    """Mean recall on ordinary paraphrases, and recall@1 on hard negatives."""
-    rows = [(q, score_ranking(q, rankings[q.id], gold)) for q in queries]
-    out = {}
-    for name in ("recall@1", "recall@3", "recall@5"):
-        out[name] = statistics.fmean(s[name] for q, s in rows if not q.hard_negative)
-    hard = [s["recall@1"] for q, s in rows if q.hard_negative]
-    out["hard recall@1"] = statistics.fmean(hard) if hard else float("nan")
-    return out
+def values_of(rankings: dict[str, list[RankedHit]], queries: list[Query], gold: GoldCauses) -> Values:
+    """Recall on ordinary paraphrases, and recall@1 on hard negatives, query by query."""
+    found: Values = {"recall@1": {}, "recall@3": {}, "recall@5": {}, "hard recall@1": {}}
+    for q in queries:
+        scores = score_ranking(q, rankings[q.id], gold)
+        for name in ("recall@1",) if q.hard_negative else ("recall@1", "recall@3", "recall@5"):
+            found[f"hard {name}" if q.hard_negative else name][q.id] = scores[name]
+    return found
+
+
+def scores_of(values: Values) -> dict[str, float]:
+    """Their means."""
+    return {name: statistics.fmean(of.values()) if of else float("nan") for name, of in values.items()}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls took: seconds, of these in the encoder of the table, the processor's, and how many texts it was given."""
+
+    seconds: float = 0.0
+    encoding: float = 0.0
+    cpu: float = 0.0
+    texts: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.seconds + other.seconds, self.encoding + other.encoding, self.cpu + other.cpu, self.texts + other.texts
+        )
 
 
 def measure(
     python: str, adapter: str, folder: Path, conversations: list[Conversation], queries: list[Query],
-    gold: GoldCauses, *, budget: int,
-) -> dict[str, Any]:  # fmt: skip
-    """One row of the table."""
+    gold: GoldCauses, *, budget: int, served: Served,
+) -> tuple[dict[str, Any], Values]:  # fmt: skip
+    """One row of the table, and what it found, query by query."""
     customers = sorted({c.customer for c in conversations})
     by = {name: [c.to_json() for c in conversations if c.customer == name] for name in customers}
-    peer = Peer.start(python, adapter, folder / "store")
+    files = served.files or folder / "store"
+    empty = _bytes(files)
+    peer = Peer.start(python, adapter, folder / "store", served)
     try:
-        seconds = sum(_timed(peer, "add", name, mine) for name, mine in by.items())
+        first = _ingest(peer, by)
         items = sum(peer.value("count", name) for name in customers)
         rankings, waits = {}, []
         for q in queries:
-            answer = peer.call("search", q.customer, q.query, DEPTH)
-            if "error" in answer:
-                raise RuntimeError(f"search: {answer['error']}")
-            waits.append(answer["seconds"])
+            answer = peer.answer("search", q.customer, q.query, DEPTH)
+            waits.append(_spent(answer))
             rankings[q.id] = read_within(answer["value"], budget)
-        again = sum(_timed(peer, "add", name, mine) for name, mine in by.items())
+        again = _ingest(peer, by)
         doubled = sum(peer.value("count", name) for name in customers)
-        size = _bytes(folder / "store")
+        size = _bytes(files) - empty
         gone = max(customers, key=lambda n: len(by[n]))
         peer.value("forget", gone)
         listed = peer.value("count", gone)
         peer.value("close")
-        left = leftovers(folder / "store", gone, conversations)
+        left = leftovers(files, gone, conversations)
     finally:
         peer.end()
+    values = values_of(rankings, queries, gold)
     return {
-        "conversations/s": len(conversations) / seconds,
-        "p50 ms": 1000 * statistics.median(waits),
-        "p95 ms": 1000 * sorted(waits)[int(0.95 * (len(waits) - 1))],
-        **scores_of(rankings, queries, gold),
+        "conversations/s": len(conversations) / first.seconds,
+        "CPU ms each": 1000 * first.cpu / len(conversations),
+        "again/s": len(conversations) / again.seconds,
+        "texts encoded": first.texts,
+        "encoder's share": first.encoding / first.seconds,
+        "p50 ms": 1000 * statistics.median(w.seconds for w in waits),
+        "p95 ms": 1000 * _p95(w.seconds for w in waits),
+        "p95 ms less encoder": 1000 * _p95(w.seconds - w.encoding for w in waits),
+        **scores_of(values),
         "bytes": size,
         "MB": peer.megabytes,
         "items again": doubled / items,
-        "again/first": again / seconds,
         "listed after forget": listed,
-        "texts left in files": left,
-        **leaks(python, adapter, folder / "names"),
-    }
+        "% left in files": 100 * left,
+        **leaks(python, adapter, folder / "names", served),
+    }, values
 
 
-def _timed(peer: Peer, do: str, *arguments: Any) -> float:
-    answer = peer.call(do, *arguments)
-    if "error" in answer:
-        raise RuntimeError(f"{do}: {answer['error']}")
-    return float(answer["seconds"])
+def _ingest(peer: Peer, by: dict[str, list[dict[str, Any]]]) -> Spent:
+    return sum((_spent(peer.answer("add", name, mine)) for name, mine in by.items()), Spent())
+
+
+def _spent(answer: dict[str, Any]) -> Spent:
+    return Spent(answer["seconds"], answer["encoding"], answer["cpu"], answer["texts"])
+
+
+def _p95(seconds: Iterable[float]) -> float:
+    found = sorted(seconds)
+    return found[int(0.95 * (len(found) - 1))]
 
 
 def _bytes(folder: Path) -> int:
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
-def leftovers(folder: Path, customer: str, conversations: list[Conversation]) -> int:
-    """How many of the customer's own turns (≥ 30 letters, said to nobody else) still stand in the files, byte by byte."""
+def leftovers(folder: Path, customer: str, conversations: list[Conversation]) -> float:
+    """The share of the customer's own turns (≥ 30 letters, said to nobody else) that still stand in the files.
+
+    They are looked for byte by byte, 200 of them drawn by their hash.
+    """
     others = "\n".join(c.text() for c in conversations if c.customer != customer)
     mine = {t.text for c in conversations if c.customer == customer for t in c.turns if len(t.text) >= 30}
+    own = sorted((t for t in mine if t not in others), key=lambda t: hashlib.sha256(t.encode()).digest())[:LOOKED_FOR]
     data = b"\n".join(p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file())
     forms = (lambda t: t.encode(), lambda t: json.dumps(t)[1:-1].encode())
-    return sum(any(form(t[:60]) in data for form in forms) for t in mine if t not in others)
+    return sum(any(form(t[:60]) in data for form in forms) for t in own) / max(1, len(own))
 
 
-def leaks(python: str, adapter: str, folder: Path) -> dict[str, int]:
+def leaks(python: str, adapter: str, folder: Path, served: Served) -> dict[str, int]:
     """Names that read what another wrote, names that were refused, and names whose own memory was lost."""
-    peer = Peer.start(python, adapter, folder)
+    peer = Peer.start(python, adapter, folder, served)
     kept = {}
     try:
         for n, name in enumerate(NAMES):

@@ -1,7 +1,7 @@
 """What a peer must answer: one JSON object a line in, one out, in a process of its own.
 
 An adapter is a module with a function `open_store(folder)`; its result has `add`, `search`, `count`, `forget`. Times are taken
-around those calls, inside the process, so that neither the pipe nor an import counts.
+around those calls, inside the process, so that neither the pipe nor an import counts, and around the encoder inside of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,13 +34,32 @@ class Store(Protocol):
         """Write everything to disk."""
 
 
-def encoder() -> Any:
-    """The encoder of every row: all-MiniLM-L6-v2, loaded and warm."""
+class Timed:
+    """An encoder that notes how long it took, and over how many texts."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.name, self._encoder, self.seconds, self.texts = encoder.name, encoder, 0.0, 0
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        started = time.perf_counter()
+        try:
+            return self._encoder.encode(texts)
+        finally:
+            self.seconds += time.perf_counter() - started
+            self.texts += len(texts)
+
+
+ENCODERS: list[Timed] = []  # of this process
+
+
+def encoder() -> Timed:
+    """The encoder of every row: memlab's all-MiniLM-L6-v2, loaded and warm."""
     from memlab.models.embeddings import OnnxMiniLM
 
-    found = OnnxMiniLM()
-    found.encode(["warm up", "and again, with some more words"])
-    return found
+    bare = OnnxMiniLM()
+    bare.encode(["warm up", "and again, with some more words"])
+    ENCODERS.append(Timed(bare))
+    return ENCODERS[-1]
 
 
 def turns_of(conversation: dict[str, Any]) -> list[str]:
@@ -53,20 +73,28 @@ def peak() -> float:
     return int(found[1]) / 1024 if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def encoded() -> tuple[float, int]:
+    """Seconds in the encoder so far, and texts."""
+    return sum(e.seconds for e in ENCODERS), sum(e.texts for e in ENCODERS)
+
+
 def serve(store: Any, lines: Any, out: Any) -> None:
     for line in lines:
         call = json.loads(line)
-        started = time.perf_counter()
+        before, cpu, started = encoded(), time.process_time(), time.perf_counter()
         try:
             answer: dict[str, Any] = {"value": getattr(store, call["do"])(*call["with"])}
         except Exception as error:  # noqa: BLE001 - whatever a peer raises is an answer of its own
             answer = {"error": f"{type(error).__name__}: {error}"[:300]}
         answer["seconds"] = time.perf_counter() - started
+        answer["cpu"] = time.process_time() - cpu
+        answer["encoding"], answer["texts"] = (now - then for now, then in zip(encoded(), before, strict=True))
         answer["megabytes"] = peak()
         print(json.dumps(answer), file=out, flush=True)
 
 
 if __name__ == "__main__":
+    sys.modules["protocol"] = sys.modules["__main__"]  # adapters import it by name: one list of encoders
     name, folder = sys.argv[1:]
     real, sys.stdout = sys.stdout, sys.stderr  # what a peer prints must not stand between the answers
     opened = importlib.import_module(f"adapters.{name}").open_store(Path(folder))

@@ -15,11 +15,10 @@ from memlab.bank import Bank
 from memlab.bank.replay import Fold, Replayed, commit, fold, replay
 from memlab.bank.texts import texts_of
 from memlab.curation.curator import Curator
-from memlab.curation.evidence import settle
 from memlab.errors import ExtractionError, InputError
 from memlab.extraction import Extractor
-from memlab.learning import learn, reading_ahead
-from memlab.models.embeddings import Encoder, Remembering
+from memlab.learning import learn, settled_each
+from memlab.models.embeddings import Encoder
 from memlab.records import Conversation, Proposal
 
 if TYPE_CHECKING:
@@ -100,20 +99,16 @@ def _is_trouble(found: tuple[Proposal, ...] | tuple[str, str]) -> bool:
 
 def read_here(conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder) -> Ready:
     """Read and encode a batch."""
-    ahead = Remembering(encoder)
-    extractor = reading_ahead(extractor, conversations, ahead)
     found: dict[tuple[str, str], tuple[Proposal, ...] | tuple[str, str]] = {}
     texts: set[str] = set()
-    for c in conversations:
-        try:
-            proposals = settle(c, extractor.extract(c))
-        except ExtractionError as error:
-            found[c.id, c.version] = str(error), str(getattr(error, "raw", ""))
-            continue
-        found[c.id, c.version] = proposals
-        texts.update(texts_of(c, proposals))
+    for c, proposals in settled_each(conversations, extractor):
+        if isinstance(proposals, ExtractionError):
+            found[c.id, c.version] = str(proposals), str(getattr(proposals, "raw", ""))
+        else:
+            found[c.id, c.version] = proposals
+            texts.update(texts_of(c, proposals))
     wanted = sorted(texts)
-    vectors = dict(zip(wanted, ahead.encode(wanted), strict=True)) if wanted else {}
+    vectors = dict(zip(wanted, encoder.encode(wanted), strict=True)) if wanted else {}
     return Ready(extractor.name, encoder.name, tuple(conversations), found, vectors)
 
 
@@ -159,12 +154,8 @@ class Written:
     skipped: tuple[dict[str, object], ...]
 
 
-def write_batch(packed: bytes, home: str, customer: str, ready: Ready, after: Written | None = None) -> Written:
-    """Store a batch in one transaction; a second delivery finds it there and changes nothing.
-
-    `after` is the customer's batch before, whose end is awaited: a bank has one writer at a time.
-    """
-    del after
+def write_batch(packed: bytes, home: str, customer: str, ready: Ready) -> Written:
+    """Store a batch in one transaction; a second delivery finds it there and changes nothing."""
     if not Path(home).is_dir():
         raise InputError(f"{home}: a worker that came later does not see it; use a shared folder")
     crew, _ = _resident(packed)

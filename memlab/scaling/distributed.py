@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["learn_on", "local_client", "offline_curator"]
 
 RETRIES = 5  # of a task whose worker is lost
+LOGGED = 16  # last messages that Dask keeps for who debugs it, by default 1,000, each with the batch that it carried
 
 
 def offline_curator(_: str) -> Curator:
@@ -116,8 +117,22 @@ def _operations(home: str, customer: str) -> Counter[str]:
 
 
 @dataclass(slots=True)
+class _Flight:
+    """A batch on its way; it is written when its customer's batch before stands in the bank."""
+
+    customer: str
+    read: Future | None = None
+    written: Future | None = None
+
+
+@dataclass(slots=True)
 class _Run:
-    """The batches of a run that are on their way."""
+    """The batches of a run that are on their way.
+
+    A customer's batches are written one after the other, and the next one is sent when the one before has been heard
+    of. Tasks that name the one before them would say the same, but Dask keeps everything that a living task hangs on:
+    a chain of batches would stay in memory as long as the run.
+    """
 
     client: Client
     packed: bytes
@@ -125,9 +140,7 @@ class _Run:
     most: int
     progress: Callable[[int], None]
     done: int = 0
-    number: int = 0
-    flying: deque[tuple[str, Future, Future | None]] = field(default_factory=deque)
-    last: dict[str, Future] = field(default_factory=dict)
+    flying: deque[_Flight] = field(default_factory=deque)
     skipped: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Future:
@@ -136,20 +149,24 @@ class _Run:
     def add(self, customer: str, part: Sequence[Conversation], ledger: Ledger) -> None:
         """Send a batch, after waiting until few enough are on their way."""
         self.drain(self.most - 1, ledger)
-        read = self.submit(read_batch, self.packed, part)
-        written = self.submit(write_batch, self.packed, self.home, customer, read, self.last.get(customer))
-        self.last[customer] = written
-        self.flying.append((customer, written, read))
+        self.flying.append(_Flight(customer, self.submit(read_batch, self.packed, part)))
+        self._write_next(customer)
+
+    def _write_next(self, customer: str) -> None:
+        """Let the customer's oldest batch be written, unless it is being written."""
+        flight = next((f for f in self.flying if f.customer == customer), None)
+        if flight is not None and flight.written is None:
+            flight.written = self.submit(write_batch, self.packed, self.home, customer, flight.read)
 
     def drain(self, most: int, ledger: Ledger) -> None:
         """Wait for the oldest until at most so many are on their way."""
         while len(self.flying) > most:
-            customer, future, _ = self.flying.popleft()
-            written: Written = _result(future)
-            ledger.troubled(customer, written.troubled)
-            self.skipped.setdefault(customer, []).extend(written.skipped)
-            if self.last.get(customer) is future:
-                del self.last[customer]
+            flight = self.flying[0]
+            written: Written = _result(flight.written)
+            self.flying.popleft()
+            self._write_next(flight.customer)
+            ledger.troubled(flight.customer, written.troubled)
+            self.skipped.setdefault(flight.customer, []).extend(written.skipped)
             self.done += written.count
             self.progress(self.done)
 
@@ -161,12 +178,12 @@ class _Run:
             if not dirty and not rewrite:
                 continue
             while len(self.flying) >= self.most:
-                _result(self.flying.popleft()[1])
+                _result(self.flying.popleft().written)
             folds = [self.submit(fold_category, self.packed, self.home, customer, k) for k in dirty]
             written = self.submit(write_folds, self.packed, self.home, customer, folds, rewrite=rewrite)
-            self.flying.append((customer, written, None))
+            self.flying.append(_Flight(customer, written=written))
         while self.flying:
-            _result(self.flying.popleft()[1])
+            _result(self.flying.popleft().written)
 
     def _dirty(self, customer: str, crew: Crew) -> list[str]:
         with Bank.open(self.home, customer, create=False) as bank:
@@ -181,11 +198,10 @@ class _Run:
         try:
             yield
         finally:
-            left = [f for _, *futures in self.flying for f in futures if f is not None]
+            left = [f for flight in self.flying for f in (flight.read, flight.written) if f is not None]
             if left:
                 self.client.cancel(left, force=True)
             self.flying.clear()
-            self.last.clear()
 
 
 def _result(future: Future) -> Any:
@@ -253,7 +269,7 @@ def local_client(workers: int, *, memory: str = "auto", dashboard: bool = False)
         raise InputError(f"workers={workers} must be ≥ 1")
     with connected(
         None, n_workers=workers, threads_per_worker=1, processes=True, memory_limit=memory,
-        dashboard_address="127.0.0.1:0" if dashboard else None,
+        dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": dashboard},
     ) as client:  # fmt: skip
         yield client
 
@@ -268,16 +284,18 @@ def connected(address: str | None, **local: Any) -> Iterator[Client]:
         If the extra is missing, or nobody answers at the address.
     """
     try:
+        from dask import config
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise InputError(f"{error}: pip install 'memlab[distributed]'") from error
-    if address is None:
-        with LocalCluster(host="127.0.0.1", **local) as cluster, Client(cluster) as client:
+    with config.set({"distributed.admin.low-level-log-length": LOGGED}):
+        if address is None:
+            with LocalCluster(host="127.0.0.1", **local) as cluster, Client(cluster) as client:
+                yield client
+            return
+        try:
+            client = Client(address, timeout=10)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
+        with client:
             yield client
-        return
-    try:
-        client = Client(address, timeout=10)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client:
-        yield client

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -138,19 +137,29 @@ def measured_costs(
 
 
 def throughput(conversations: Sequence[Conversation], home: str | Path, *, workers: int) -> dict[str, float]:
-    """Wall-clock seconds of learning on so many local workers, without starting them; a first batch warms them up.
+    """What learning takes on so many local workers, without starting them; a first batch warms them up.
 
     Returns
     -------
     dict
-        `workers`, `seconds`, `per_second`.
+        `workers`, `seconds` on the clock, `per_second`, and seconds of the processor: `cpu_seconds` of all processes,
+        this one included, and `busiest_cpu_seconds` of the worker that had most to do. On a machine with a free
+        processor for each worker the clock comes down as the latter does.
     """
     with local_client(workers) as client:
         learn_on(client, _copies(conversations[: 2 * workers], "warm"), Path(home) / f"warm-{workers}", batch=1)
-        started = time.perf_counter()
+        before = client.run(time.process_time)
+        own, started = time.process_time(), time.perf_counter()
         learn_on(client, conversations, Path(home) / f"workers-{workers}", batch=8)
-        seconds = time.perf_counter() - started
-    return {"workers": workers, "seconds": seconds, "per_second": len(conversations) / seconds}
+        seconds, mine = time.perf_counter() - started, time.process_time() - own
+        spent = [now - before[worker] for worker, now in client.run(time.process_time).items()]
+    return {
+        "workers": workers,
+        "seconds": seconds,
+        "per_second": len(conversations) / seconds,
+        "cpu_seconds": sum(spent) + mine,
+        "busiest_cpu_seconds": max(spent),
+    }
 
 
 def _copies(conversations: Sequence[Conversation], customer: str) -> list[Conversation]:
@@ -182,35 +191,52 @@ def same_as_alone(home: str | Path, *, conversations: int, workers: int, seed: i
 
 
 def memory_of_a_stream(
-    home: str | Path, sizes: Sequence[int], *, workers: int = 2, seed: int = 1, customers: int = 20
+    home: str | Path,
+    conversations: int,
+    *,
+    every: int,
+    workers: int = 2,
+    seed: int = 1,
+    customers: int = 20,
+    told: Callable[[dict[str, float]], None] = lambda _: None,
 ) -> list[dict[str, float]]:
-    """The most memory that a stream of generated conversations takes, at several lengths, **for speed only**.
+    """The most memory that a stream of generated conversations has taken so far, as it passes, **for speed only**.
 
-    The readers cost nothing here, so the stream is as fast as it can be, and back-pressure is what bounds it. Lengths
-    must grow, for a process's peak never falls.
+    The readers cost nothing here, so the stream is as fast as it can be, and back-pressure is what bounds it.
+
+    Parameters
+    ----------
+    home : path
+        An empty folder.
+    conversations : int
+        Length of the stream.
+    every : int
+        Conversations between two rows.
+    workers, seed, customers : int
+        Of the cluster and the generated conversations.
+    told : callable
+        Is given each row when it is made.
 
     Returns
     -------
     list of dict
-        `conversations`, `sender_mb` (peak of this process), `worker_mb` (peak of the largest worker), `per_second`.
+        `conversations`, `sender_mb` (peak of this process, which also holds Dask's scheduler), `worker_mb` (peak of the
+        largest worker) and `seconds`; of the last row also `curated`: it is taken when all of them have been curated.
     """
-    rows = []
+    rows: list[dict[str, float]] = []
+    stream = (c for c, _ in generate(conversations, seed=seed, customers=customers, causes=200))
     with local_client(workers) as client:
-        for size in sorted(sizes):
-            started = time.perf_counter()
-            stream = (c for c, _ in generate(size, seed=seed, customers=customers, causes=200))
-            learn_on(client, islice(stream, size), Path(home) / f"stream-{size}", extractor=SpeedReader,
-                     encoder=SpeedEncoder())  # fmt: skip
-            seconds = time.perf_counter() - started
-            peaks = client.run(peak_mb)
-            rows.append(
-                {
-                    "conversations": size,
-                    "sender_mb": peak_mb(),
-                    "worker_mb": max(peaks.values()),
-                    "per_second": size / seconds,
-                }
-            )
+        started = time.perf_counter()
+
+        def note(done: int, **more: float) -> None:
+            if more or done >= every * (len(rows) + 1):
+                seconds, peaks = time.perf_counter() - started, client.run(peak_mb)
+                sizes = {"sender_mb": peak_mb(), "worker_mb": max(peaks.values())}
+                rows.append({"conversations": done, **sizes, "seconds": seconds, **more})
+                told(rows[-1])
+
+        learn_on(client, stream, home, extractor=SpeedReader, encoder=SpeedEncoder(), progress=note)
+        note(conversations, curated=conversations)
     return rows
 
 

@@ -10,6 +10,7 @@ from hindsight_client import Hindsight
 from protocol import turns_of
 
 warnings.simplefilter("ignore")
+AT_ONCE = 50  # documents of one request
 
 
 def open_store(folder):
@@ -17,7 +18,7 @@ def open_store(folder):
 
 
 class Server:
-    """It encodes with a model of its own; documents are named, so that a second ingest replaces them."""
+    """The server asks for vectors over HTTP; documents are named, so that a second ingest replaces them."""
 
     def __init__(self, url, run):
         self.client, self.run = Hindsight(base_url=url, api_key=os.environ.get("HINDSIGHT_API_KEY")), run
@@ -32,7 +33,8 @@ class Server:
 
     def add(self, customer, conversations):
         items = [{"content": "\n".join(turns_of(c)), "document_id": c["id"]} for c in conversations]
-        self.client.retain_batch(self.bank(customer), items)
+        for start in range(0, len(items), AT_ONCE):
+            self.client.retain_batch(self.bank(customer), items[start : start + AT_ONCE])
 
     def search(self, customer, query, k):
         found = self.client.recall(self.bank(customer), query).results[:k]

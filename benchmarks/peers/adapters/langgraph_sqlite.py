@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
+try:
+    import pysqlite3 as sqlite3  # many a Python's own can't load the extension that the store needs
+except ImportError:
+    import sqlite3
 
 from langgraph.store.sqlite import SqliteStore
 
