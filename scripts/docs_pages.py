@@ -1,12 +1,15 @@
-"""What mkdocs fills in while it builds: the command reference, the fields of results.json, and the data card.
+"""What mkdocs fills in while it builds: commands, fields of results.json, data card, figures.
 
-Each is made from its only source (click, `memlab.runs.fields`, `datasets/support/README.md`), so that it can't go stale.
+Each is made from its only source (click, `memlab.runs.fields`, `datasets/support/README.md`, the figures that
+scripts/figures.py drew), so that it can't go stale.
 
     mkdocs build
 """
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -97,9 +100,25 @@ def laws_tests() -> str:
     return "\n".join([f"{start}{', '.join(named)}.", "", "Besides:", "", *laws])
 
 
+def figure(name: str) -> str:
+    """A figure that scripts/figures.py drew, with its description and, folded, its numbers."""
+    told = json.loads((ROOT / "docs" / "figures.json").read_text(encoding="utf-8"))[name]
+    head = "".join(f"<th>{html.escape(str(c))}</th>" for c in told["table"]["columns"])
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(str(v))}</td>' for v in row)}</tr>" for row in told["table"]["data"]
+    )
+    picture = f'<img src="{name}.svg" alt="{html.escape(told["alt"])}">'
+    caption = f"<figcaption>{html.escape(told['title'])}</figcaption>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    folded = f"<details><summary>The numbers of this picture</summary>{table}</details>"
+    return f"<figure>{picture}{caption}</figure>\n{folded}\n"
+
+
 MAKERS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "data_card": data_card,
     "fields": fields,
+    "figure_memory": lambda: figure("memory"),
+    "figure_pipeline": lambda: figure("pipeline"),
     "laws_tests": laws_tests,
 }

@@ -74,8 +74,9 @@ def _results() -> str:
         f"| {a} | {_cell(found[f'ordinary.{a}.recall@1'])} | {_cell(found[f'hard.{a}.recall@1'])} |" for a in arms
     ]
     read = {r.name: r for r in results_of(read_notebook(ROOT / "notebooks/01_extraction_quality.ipynb")).values()}
-    lines += ["", "| read out of a conversation, F1 | offline extractor |", "|---|---|"]
-    lines += [f"| {_plain(n)} | {_cell(r)} |" for n, r in read.items()]
+    lines += ["", "| read out of a conversation, F1 | offline extractor | prototypes |", "|---|---|---|"]
+    ours = [n for n in read if not n.startswith("prototypes.")]
+    lines += [f"| {_plain(n)} | {_cell(read[n])} | {_cell(read.get(f'prototypes.{n}'))} |" for n in ours]
     return "\n".join([*lines, "<!-- /results -->"])
 
 
@@ -85,6 +86,8 @@ def _plain(name: str) -> str:
 
 
 def _cell(result) -> str:
+    if result is None:
+        return "–"
     low, high = result.interval
     return f"{result.value:.2f} [{low:.2f}, {high:.2f}]"
 

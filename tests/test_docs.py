@@ -5,16 +5,19 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from scripted import conv, prop
 
 from memlab.cli import main
 from memlab.runs.report import external_requests
@@ -106,6 +109,20 @@ def test_marks_are_filled_and_unknown_ones_fail() -> None:
         assert "<!-- make:" not in pages.fill(page.read_text("utf-8"))
     with pytest.raises(KeyError):
         pages.fill("<!-- make: nothing -->")
+
+
+def test_figures_are_drawn_with_their_words_and_numbers(bank: Any, teach: Any, tmp_path: Path) -> None:
+    teach(bank, [(conv("a"), prop("no light", "broken cable", "swap the cable", failed=["restart it"]))])
+    assert load("figures").draw(bank, "vpn", tmp_path) == ["memory", "pipeline"]
+    told = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+    for folder, figures in ((tmp_path, told), (ROOT / "docs", json.loads((ROOT / "docs/figures.json").read_text()))):
+        for name, figure in figures.items():
+            svg = ET.fromstring((folder / f"{name}.svg").read_text("utf-8"))
+            assert svg.findtext("{http://www.w3.org/2000/svg}desc") == figure["alt"]
+            assert figure["table"]["data"]
+    html = pages.figure("memory")
+    assert f"<td>{told['memory']['table']['data'][0][2]}</td>" in html
+    assert html.count("<img ") == 1
 
 
 def test_the_laws_page_has_ten_laws_each_with_what_breaks() -> None:

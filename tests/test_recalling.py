@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scripted import HashEncoder, conv, prop
+from scripted import HashEncoder, ScriptedCurator, conv, prop
 
 from memlab import ranking
+from memlab.curation.curator import Choice
 from memlab.errors import InputError, ModelError, RecallError
 from memlab.models.embeddings import default_encoder
-from memlab.ranking import EVIDENCE, VIEWS, among_rivals, evidence, probabilities, scores
+from memlab.ranking import CURVE, EVIDENCE, VIEWS, among_rivals, curve_inputs, evidence, probabilities, scores
 from memlab.recalling import cause_index, recall, search_episodes
 from memlab.recalling.exact import codes, fits, product_names
-from memlab.recalling.index import Segments
+from memlab.recalling.near import SKETCHED_FROM, Vectors
+from memlab.recalling.segments import Segments
 from memlab.recalling.words import Words
 
 
@@ -155,6 +157,80 @@ def test_best_and_mean_of_best_by_owner():
     assert segments.best(values).tolist() == [0.9, 0.0, 0.2]
     assert segments.mean_of_best(values) == pytest.approx([1.7 / 3, 0.0, 0.2])
     assert Segments([]).best(values).tolist() == []
+
+
+def _unit(rng, *shape):
+    rows = rng.standard_normal(shape).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sketch_finds_the_same_greatest_cosines(seed):
+    rng = np.random.default_rng(seed)
+    middles = _unit(rng, 9, 384)
+    rows = _unit(rng, 600, 384) + 2 * middles[rng.integers(0, 9, 600)]  # alike within a cause, as what users say is
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows[7] = rows[8]  # two texts may have one vector
+    vector = _unit(rng, 384) / 2 + rows[3]
+    vector /= np.linalg.norm(vector)
+    exact, sketch = (Vectors(rows, sketched=s).near(vector) for s in (False, True))
+    assert exact.margin == 0
+    assert 0 < sketch.margin < 0.02
+    off = np.abs(sketch.values - exact.values)
+    assert 0 < off.max() <= sketch.margin
+    places = np.array([5, 3, 7])
+    assert sketch.at(places) == pytest.approx(exact.at(places), abs=1e-6)
+    segments = Segments([[], *(rng.choice(600, n, replace=False).tolist() for n in (1, 2, 40, 300)), [7, 8, 8, 9]])
+    assert segments.best(sketch) == pytest.approx(segments.best(exact), abs=1e-6)
+    assert segments.mean_of_best(sketch) == pytest.approx(segments.mean_of_best(exact), abs=1e-6)
+    # The place named twice counts once, and equal values count once: the mean is of rows 7 (or 8) and 9.
+    assert segments.mean_of_best(exact)[-1] == pytest.approx(exact.values[[7, 9]].mean())
+
+
+def test_few_texts_are_not_sketched_and_none_are_near_nothing():
+    vector = _unit(np.random.default_rng(0), 384)
+    assert Vectors(np.zeros((0, 0), np.float32)).near(vector).values.tolist() == []
+    assert Vectors(vector[None]).near(vector).margin == 0
+    assert Vectors(np.tile(vector, (SKETCHED_FROM, 1))).near(vector).margin > 0
+
+
+def test_a_cause_is_seen_through_the_words_of_its_own_conversations(bank, teach):
+    """Two causes have a symptom in common; how the users of one put it says nothing of the other."""
+    pairs = []
+    for n, (said, cause) in enumerate(
+        (("the pages stay white", "empty ink"), ("no ink on paper 80180014", "dry head"))
+    ):
+        c = conv(f"c{n}", n, [("user", said), ("agent", cause), ("user", "works")], category="printer")
+        pairs.append((c, prop(said, cause, f"mend the {cause}", "confirmed", said)))
+    same = ScriptedCurator(
+        lambda kind, _, found: Choice("reinforce", found[0].entry) if kind == "symptom" and found else Choice("add")
+    )
+    teach(bank, pairs, curator=same)
+    index = cause_index(bank, "printer")
+    assert len(index.graph.of_kind("symptom")) == 1
+    views = index.views("the pages stay white", HashEncoder().encode(["the pages stay white"])[0])
+    symptom = dict(zip(index.titles, views[:, VIEWS.index("symptom")].tolist(), strict=True))
+    assert symptom["empty ink"] == pytest.approx(1.0)
+    assert symptom["dry head"] < 0.9
+    # The code that one of them speaks of rules out only causes that name another code themselves.
+    assert index.allowed("error 80180099").tolist() == [title == "empty ink" for title in index.titles]
+
+
+def test_what_is_known_of_a_query_counts_its_rare_words_most():
+    words = Words([["red", "fox"], ["red"], ["red", "dog"]])
+    # Of 3 texts 3, 1 and 0 hold the stems: log(4/4), log(4/2), log(4/1); the first text holds log 2 of log 8.
+    worth = words.rarity(["red", "fox", "owl"])
+    assert worth == pytest.approx([0.0, np.log(2), np.log(4)])
+    assert words.known(["red", "fox", "owl"], worth) == pytest.approx([1 / 3, 0.0, 0.0])
+    assert words.known([], np.zeros(0)).tolist() == [0.0] * 3
+
+
+def test_the_curve_sees_one_query_as_one():
+    rows = curve_inputs(np.array([1.0, 3.0]), np.array([0.9, 0.5]), np.array([0.2, 0.7]))
+    # The best cosine of any cause, and what the first of them (by score) knows of the words: the same for both.
+    assert rows[:, [0, 2, 3, 4]].tolist() == [[1.0, 9.0, 7.0, 1.0], [3.0, 9.0, 7.0, 1.0]]
+    assert rows[:, 1] == pytest.approx([-2 - np.log(1 + np.exp(-2)), -np.log(1 + np.exp(-2))])
+    assert len(CURVE) == rows.shape[1]
 
 
 def test_word_mass_grows_and_its_share_does_not():

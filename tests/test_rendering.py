@@ -31,6 +31,7 @@ from memlab.rendering import (
     unescape,
     write_skill,
 )
+from memlab.rendering.cards import ordered_causes, worth_showing
 
 
 def graph_of(*cases, customer: str = "acme", category: str = "vpn") -> SkillGraph:
@@ -42,6 +43,8 @@ def graph_of(*cases, customer: str = "acme", category: str = "vpn") -> SkillGrap
     return state.graph.view()
 
 
+WORDS = "anchor basket candle dragon emblem falcon goblet".split()
+OUTCOMES = ("confirmed", "inferred", "unresolved")
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -226,6 +229,29 @@ def test_causes_come_by_weight_at_the_moment_asked_for():
     graph = graph_of(*old, *new)
     assert [c.text for c in cause_cards(graph)] == ["new cause", "old cause"]
     assert [c.text for c in cause_cards(graph.view(START - timedelta(days=200)))] == ["old cause"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(-900, 0), st.sampled_from(OUTCOMES)), max_size=14))
+@settings(max_examples=40, deadline=None)
+def test_causes_that_are_weighed_only_when_they_may_come_next_come_in_the_order_of_all(found):
+    cases = [
+        (conv(f"c{n}", day), prop(f"{WORDS[cause]} jams", f"bent {WORDS[cause]}", f"replace {WORDS[cause]}", outcome))
+        for n, (cause, day, outcome) in enumerate(found)
+    ]
+    graph = graph_of(*cases)
+    assert [c.id for c in ordered_causes(graph)] == [c.id for c in graph.of_kind("cause")]
+    assert {c.id for c in worth_showing(graph)} == {c.id for c in graph.of_kind("cause")}
+
+
+def test_causes_too_light_to_be_shown_are_not_weighed():
+    cases = [(conv(f"a{n}", n), prop("belt jams", "bent belt", "replace belt")) for n in range(3)]
+    cases += [(conv(f"b{w}", 0), prop(f"{w} jams", f"bent {w}", f"replace {w}")) for w in WORDS]
+    graph = graph_of(*cases)
+    (heaviest,) = (c for c in graph.of_kind("cause") if len(c.evidence) == 3)
+    view = graph.view()
+    assert next(iter(ordered_causes(view))).id == heaviest.id
+    # A single conversation is worth at most log(2), less than three that are at most two days old.
+    assert list(view._weights) == [heaviest.id]
 
 
 def test_a_fix_that_failed_too_shows_both_counts_and_its_rate():

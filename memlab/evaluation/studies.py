@@ -52,7 +52,8 @@ def wide_table(scores: pd.DataFrame, *, rows: str, columns: str, digits: int = 2
     )
     order = list(dict.fromkeys(scores[rows])), list(dict.fromkeys(scores[columns]))
     table = shown.pivot_table(index=rows, columns=columns, values="cell", aggfunc="first")
-    return table.reindex(index=order[0], columns=order[1]).fillna("–")
+    table = table.reindex(index=order[0], columns=order[1]).fillna("–")
+    return table.rename_axis(index=None, columns=rows)  # one line of headings, the rows' name in its corner
 
 
 def _cell(value: float, low: float, high: float, digits: int) -> str:

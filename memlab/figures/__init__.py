@@ -13,7 +13,9 @@ from memlab.figures.charts import (
 from memlab.figures.export import graph_ml, graph_network
 from memlab.figures.growth import growth_frame, growth_svg
 from memlab.figures.inline import GraphView, graph_view
+from memlab.figures.memory import memory_chart
 from memlab.figures.page import graph_page
+from memlab.figures.pipeline import pipeline_chart
 from memlab.figures.reliability import reliability_chart, reliability_frame
 from memlab.figures.still import graph_svg
 
@@ -33,7 +35,9 @@ __all__ = [
     "growth_frame",
     "growth_svg",
     "line_chart",
+    "memory_chart",
     "overlap_chart",
+    "pipeline_chart",
     "reliability_chart",
     "reliability_frame",
 ]

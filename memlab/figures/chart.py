@@ -74,7 +74,8 @@ class Chart:
 
     def _repr_html_(self) -> str:
         table = self._shown().to_html(index=False, border=0, max_rows=80, na_rep="")
-        picture = self.svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(self.alt)}" ', 1)
+        named = f'<svg role="img" aria-label="{html.escape(self.alt)}" '
+        picture = self.svg if ' role="img"' in self.svg[:400] else self.svg.replace("<svg ", named, 1)
         caption = f"<figcaption>{html.escape(self.alt)}</figcaption>"
         folded = f"<details><summary>the numbers of this picture</summary>{table}</details>"
         return f"<figure>{picture}{caption}{folded}</figure>"

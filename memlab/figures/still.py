@@ -14,7 +14,7 @@ from memlab.figures.text import shorten, text_width, wrap, xml_text
 from memlab.graph import Entry, SkillGraph
 from memlab.records import Evidence, Kind, parse_time
 
-__all__ = ["graph_svg", "strongest"]
+__all__ = ["graph_svg", "graph_words", "strongest"]
 
 WIDTH, MARGIN, TOP, BOTTOM, ROW = 1040.0, 28.0, 104.0, 62.0, 44.0
 LABEL = 236.0
@@ -27,21 +27,34 @@ PORTS = (
 )
 
 
-def strongest(graph: SkillGraph, *, causes: int = 5, symptoms: int = 3, solutions: int = 2) -> SkillGraph:
+def strongest(
+    graph: SkillGraph, *, causes: int = 5, symptoms: int = 3, solutions: int = 2, failed: int = 0
+) -> SkillGraph:
     """The heaviest causes, for each its heaviest symptoms and solutions, and every link between these.
 
-    Ties go by id. A cause that no conversation supports (weight 0) is left out, and so is a solution that only failed.
+    Ties go by id. A cause that no conversation supports (weight 0) is left out, and so is a solution that only failed,
+    but for the `failed` ones of each cause that most conversations speak against.
     """
     kept: set[str] = set()
     for cause in [c for c in graph.of_kind("cause") if graph.weight(c.id) > 0][:causes]:
         near = [*graph.sources(cause.id)[:symptoms], *graph.targets(cause.id)[:solutions]]
         kept |= {cause.id, *(entry.id for entry, weight in near if weight > 0)}
+        kept |= set(_failures(graph, cause.id)[:failed])
     entries = {i: graph.entries[i] for i in sorted(kept)}
     edges = {e: v for e, v in sorted(graph.edges.items()) if e[0] in kept and e[1] in kept}
     return SkillGraph(graph.customer, graph.category, graph.at, graph.rule, entries, edges)
 
 
-def graph_svg(graph: SkillGraph, at: datetime | str | None = None, *, causes: int = 5, theme: str = "light") -> str:
+def _failures(graph: SkillGraph, cause: str) -> list[str]:
+    """Ids of what was only ever tried in vain against a cause, most often first (ties by id)."""
+    helped = set(graph.answers(cause))
+    found = [(entry.id, len(graph.edges[cause, entry.id])) for entry, _ in graph.targets(cause)]
+    return [i for i, _ in sorted(found, key=lambda f: (-f[1], f[0])) if i not in helped]
+
+
+def graph_svg(
+    graph: SkillGraph, at: datetime | str | None = None, *, causes: int = 5, failed: int = 0, theme: str = "light"
+) -> str:
     """A picture of what a customer's memory holds most firmly, with a description for those who can't see it.
 
     Parameters
@@ -52,20 +65,24 @@ def graph_svg(graph: SkillGraph, at: datetime | str | None = None, *, causes: in
         Show the graph as it was then; by default at `graph.at`.
     causes : int
         So many root causes, the heaviest, with up to three symptoms and two solutions each, ≥ 1.
+    failed : int
+        So many failed attempts of each cause, as counter-evidence, ≥ 0.
     theme : {"light", "dark"}
         Colours.
 
     Raises
     ------
     InputError
-        If `causes` or `theme` is not what it must be, or `at` has no zone.
+        If `causes`, `failed` or `theme` is not what it must be, or `at` has no zone.
     """
     if theme not in ("light", "dark"):
         raise InputError(f"theme must be light or dark, not {theme!r}")
     if causes < 1:
         raise InputError(f"causes must be at least 1, not {causes}")
     view = graph.view(None if at is None else parse_time(at))
-    part = strongest(view, causes=causes)
+    if failed < 0:
+        raise InputError(f"failed must be at least 0, not {failed}")
+    part = strongest(view, causes=causes, failed=failed)
     return "\n".join(_lines(view, _Drawing.of(part, DARK if theme == "dark" else LIGHT))) + "\n"
 
 
@@ -105,7 +122,7 @@ def _lines(view: SkillGraph, d: _Drawing) -> Iterator[str]:
         f'role="img" aria-labelledby="memlab-title memlab-desc" font-family={quoteattr(FONT)} font-size="13">'
     )
     yield f'<title id="memlab-title">{escape(f"Memory graph of {title}")}</title>'
-    yield f'<desc id="memlab-desc">{escape(_description(d.part))}</desc>'
+    yield f'<desc id="memlab-desc">{escape(graph_words(d.part))}</desc>'
     yield f'<rect width="100%" height="100%" rx="10" fill="{t.paper}"/>'
     yield _text(MARGIN, 40, shorten(title, 560, 19), t.ink, 'font-size="19" font-weight="600"')
     yield _text(WIDTH - MARGIN, 40, _count(view, d.part), t.muted, 'text-anchor="end"')
@@ -130,14 +147,17 @@ def _count(view: SkillGraph, part: SkillGraph) -> str:
     return f"{what} from {len(view.conversations)} conversations, {view.at.date().isoformat()}"
 
 
-def _description(part: SkillGraph) -> str:
+def graph_words(part: SkillGraph) -> str:
     """The picture in words: every cause with its symptoms and solutions, heaviest first."""
     sentences = ["Symptoms on the left lead to root causes in the middle and to solutions on the right."]
     for cause in part.of_kind("cause"):
         symptoms = "; ".join(_title(e) for e, _ in part.sources(cause.id)) or "no symptom"
-        solutions = "; ".join(_title(e) for e, _ in part.targets(cause.id)) or "no solution"
+        helped = set(part.answers(cause.id))
+        solutions = "; ".join(_title(e) for e, _ in part.targets(cause.id) if e.id in helped) or "no solution"
+        vain = "; ".join(_title(e) for e, _ in part.targets(cause.id) if e.id not in helped)
         sentences.append(
-            f"{_title(cause)} (weight {part.weight(cause.id):.2f}): shows as {symptoms}; solved by {solutions}."
+            f"{_title(cause)} (weight {part.weight(cause.id):.2f}): shows as {symptoms}; solved by {solutions}"
+            f"{f'; tried in vain: {vain}' if vain else ''}."
         )
     return " ".join(sentences if part.entries else ["Nothing learned yet."])
 
@@ -165,10 +185,12 @@ def _edge(d: _Drawing, edge: tuple[str, str], votes: Mapping[str, Evidence]) -> 
     ya, yb, middle = d.y(edge[0]), d.y(edge[1]), (a + b) / 2
     share = d.part.weight(*edge) / d.thickest
     best = min((e.verification for e in votes.values()), key=VERIFICATIONS.index)
-    colour = d.theme.failed if best == "failed" else d.theme.symptom if first else d.theme.solution
+    failed = best == "failed"  # its weight is 0, but it must be seen
+    colour = d.theme.failed if failed else d.theme.symptom if first else d.theme.solution
+    width, opacity = (1.6, 0.8) if failed else (1 + 6 * share, 0.25 + 0.55 * share)
     return (
         f'<path d="M{a:.1f} {ya:.1f}C{middle:.1f} {ya:.1f} {middle:.1f} {yb:.1f} {b:.1f} {yb:.1f}" fill="none" '
-        f'stroke="{colour}" stroke-width="{1 + 6 * share:.2f}" stroke-opacity="{0.25 + 0.55 * share:.2f}" '
+        f'stroke="{colour}" stroke-width="{width:.2f}" stroke-opacity="{opacity:.2f}" '
         f'stroke-dasharray="{DASHES[best] or "none"}"/>'
     )
 
@@ -182,9 +204,9 @@ def _entry(d: _Drawing, entry: Entry) -> str:
         tint = f'fill="{t.cause}" fill-opacity="0.08" stroke="{t.cause}" stroke-opacity="0.7"'
         parts.append(f'<rect {box} fill="{t.paper}"/><rect {box} {tint}/>')
     radius = 5 + 4 * share
+    colour = t.of(entry.kind) if share > 0 else t.failed
     parts.append(
-        _mark(entry.kind, x, y, radius, t.paper)
-        + _mark(entry.kind, x, y, radius, t.of(entry.kind), 0.45 + 0.55 * share)
+        _mark(entry.kind, x, y, radius, t.paper) + _mark(entry.kind, x, y, radius, colour, 0.45 + 0.55 * share)
     )
     lines = wrap(_title(entry), LABEL, 13)
     anchor, at = ("end", x - 16) if column == 0 else ("start", x + 16)

@@ -273,6 +273,17 @@ def test_rows_grow_on_request_and_labels_do_not_overlap(visit: Any, synthetic: A
     assert sum(map(len, page.evaluate(labels))) == few
 
 
+def test_on_a_phone_all_three_columns_are_in_sight(visit: Any, three_weeks: Any) -> None:
+    page = visit(graph_page(three_weeks.graph()))
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_function("() => document.getElementById('drawing').getAttribute('width') === '400'")
+    settle(page)
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 400
+    boxes = [label.bounding_box() for label in page.locator(".node text").all() if label.is_visible()]
+    assert len(boxes) == 7
+    assert all(b["x"] >= 0 and b["x"] + b["width"] <= 400 for b in boxes)
+
+
 def test_an_empty_graph_says_so(visit: Any, history: Any) -> None:
     page = visit(graph_page(history.graph()))
     assert page.locator("#drawing .note").text_content() == "Nothing learned yet"

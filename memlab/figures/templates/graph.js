@@ -134,11 +134,11 @@ function shorten(line, width) {
 }
 
 function layOut() {
-  const width = Math.max(scroller.clientWidth, 560);
+  const width = Math.max(scroller.clientWidth, 340); // on a phone, too, all three columns are in sight
   const room = scroller.clientHeight - (data.hidden.nodes ? 40 : 20);
   const fit = clamp(room / data.rows, 1.6, 46);
   if (state.fitted || !state.row) state.row = fit;
-  const label = clamp(width * 0.232, 120, 340);
+  const label = clamp(width * 0.232, 78, 340);
   const top = 12 + Math.max(0, (room - data.rows * state.row) / 2) * 0.35;
   const ports = [label + 22, (width - label) / 2 - 8, (width + label) / 2 + 8, width - label - 22];
   Object.assign(place, {
@@ -267,7 +267,7 @@ function paintNode(n, lit, found) {
   fill(
     n.card,
     {
-      "fill-opacity": state.row < 15 ? (0.18 + 0.4 * share).toFixed(3) : 0.07,
+      "fill-opacity": state.row < 15 ? (0.1 + 0.25 * share).toFixed(3) : 0.07,
       "stroke-opacity": state.row < 15 ? 0 : (0.25 + 0.6 * share).toFixed(3),
     },
     [],
