@@ -236,6 +236,18 @@ def test_a_file_that_is_no_bank_of_ours_is_refused_and_not_touched(filled, damag
     assert files(filled.path) == before
 
 
+def test_a_file_that_grows_while_it_is_looked_at_is_whole(filled, monkeypatch):
+    """Another process empties its log into the file between two of our looks: not cut short, only looked at early."""
+    filled.close()
+    head, settled, size = schema_module._look(filled.path)
+    looks = iter([(head, True, size - 4096), (head, True, size)])
+    real = schema_module._look
+    monkeypatch.setattr(schema_module, "_look", lambda path: next(looks, None) or real(path))
+    schema_module.inspect(filled.path)
+    assert next(looks, "none left") == "none left"
+    assert settled
+
+
 def test_a_page_that_is_damaged_inside_is_said(filled):
     filled.close()
     content = bytearray(filled.path.read_bytes())

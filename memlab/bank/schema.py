@@ -57,6 +57,18 @@ def bank_error(path: Path, error: sqlite3.Error, end: str = "") -> BankError:
     return BankError(f"{path}: {error}{end}")
 
 
+def _look(path: Path) -> tuple[bytes, bool, int]:
+    """The first bytes of a file, whether its log is empty, and its size.
+
+    In this order: what the first bytes speak of is either in the log or, if that is empty by now, in the file.
+    """
+    with path.open("rb") as file:
+        head = file.read(100)
+    log = Path(f"{path}-wal")
+    settled = not log.exists() or log.stat().st_size == 0
+    return head, settled, path.stat().st_size
+
+
 def inspect(path: Path) -> None:
     """Refuse what can be seen to be no bank from its first bytes, before SQLite opens it.
 
@@ -68,15 +80,14 @@ def inspect(path: Path) -> None:
         If the file can't be read.
     """
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            head = file.read(100)
-        log = Path(f"{path}-wal")
-        settled = not log.exists() or log.stat().st_size == 0
+        seen = _look(path)
+        while seen != (again := _look(path)):  # somebody writes: what was seen first belongs to two moments
+            seen = again
     except FileNotFoundError:
         return
     except OSError as error:
         raise BankError(f"{path}: can't open the bank: {error.strerror or error}") from error
+    head, settled, size = seen
     if not head:
         return
     if head[:16] != _MAGIC or len(head) < 100:
