@@ -13,11 +13,11 @@ from memlab.extraction.categories import Categories
 from memlab.extraction.clauses import Clause
 from memlab.extraction.features import CUES
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import KINDS, OUTCOMES, RESOLUTIONS, Reading, read, weights_version
+from memlab.extraction.reader import OUTCOMES, RESOLUTIONS, Reading, read, weights_version
 from memlab.extraction.titles import title
 from memlab.extraction.triage import Triage, triage
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution
+from memlab.records import Attempt, Conversation, Mention, Proposal, Resolution, Solution, SolutionKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ __all__ = ["OfflineExtractor", "confidences", "proposals_of"]
 RULES = 4  # the version of this page
 # The least score of a clause for each field, chosen on the dev split (attempts also on messages kept aside).
 THRESHOLDS = {"symptom": 0.25, "attempt": 0.3, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
+WORKAROUND = 0.65  # the probability from which a solution counts as a workaround; four in five are fixes
 # How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
 NAMED = {"symptom": 0.3, "cause": 0.7, "solution": 0.3}
 WORKED = 0.6  # what a clause gains as the solution if it is an attempt that worked
@@ -107,7 +108,7 @@ class _Issue:
     def proposal(self, case: int) -> Proposal:
         reading = self.reading
         found = self._titled("solution") if reading.solved >= THRESHOLDS["solved"] else None
-        kind = max(KINDS, key=lambda k: reading.kind[k])
+        kind: SolutionKind = "workaround" if reading.kind["workaround"] >= WORKAROUND else "fix"
         return Proposal(
             conversation=self.conversation.id,
             case=case,
