@@ -76,7 +76,8 @@ def copy_of_the_clone(folder: Path) -> None:
     """What the pages need, in a folder: notebooks and prompts copied, the data linked."""
     for name in COPIED:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
-    (folder / "datasets").symlink_to(ROOT / "datasets")
+    for name in ("datasets", "benchmarks"):
+        (folder / name).symlink_to(ROOT / name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
