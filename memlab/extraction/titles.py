@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 import regex
@@ -90,7 +90,7 @@ def stopwords() -> frozenset[str]:
     return frozenset((resources.files("memlab.extraction") / "stopwords.txt").read_text("utf-8").split())
 
 
-@cache
+@lru_cache(maxsize=65536)
 def rarity(word: str) -> float:
     """How rare a word is, ≥ 0: the logarithm of its rank in the encoder's vocabulary, which is ordered by frequency."""
     if word in stopwords():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from memlab.models.minilm import load_tokenizer
@@ -16,7 +16,7 @@ def tokenizer() -> Any:
     return load_tokenizer(truncate=False)
 
 
-@cache
+@lru_cache(maxsize=65536)
 def _count_line(line: str) -> int:
     return len(tokenizer().encode(line, add_special_tokens=False).ids)
 
