@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LearnReport", "forget", "learn", "rebuild", "settled_each"]
+__all__ = ["LearnReport", "Read", "forget", "learn", "read_each", "rebuild"]
 
 BATCH = 64  # conversations stored at a time
 Version = tuple[str, str | None]
-Settled = tuple[Proposal, ...] | ExtractionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +70,16 @@ class LearnReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """A conversation with what was read out of it, and why it could not be read."""
+class Read:
+    """A conversation with what was read out of it, or why it could not be read (the reason, the raw reply)."""
 
     conversation: Conversation
     proposals: tuple[Proposal, ...]
     trouble: tuple[str, str] | None
 
-    @classmethod
-    def of(cls, conversation: Conversation, found: Settled) -> _Read:
-        if isinstance(found, ExtractionError):
-            return cls(conversation, (), (str(found), str(getattr(found, "raw", ""))))
-        return cls(conversation, found, None)
-
     @property
     def texts(self) -> list[str]:
+        """The texts that need vectors; none where nothing could be read."""
         return [] if self.trouble else texts_of(self.conversation, self.proposals)
 
 
@@ -165,7 +159,7 @@ def learn(
 _STALE = "conversation {!r} was changed by another process meanwhile; learn it again if this version is the right one"
 
 
-def _put(bank: Bank, read: _Read, extractor: str, vectors: Mapping[str, NDArray[np.float32]], encoder: Encoder) -> None:
+def _put(bank: Bank, read: Read, extractor: str, vectors: Mapping[str, NDArray[np.float32]], encoder: Encoder) -> None:
     texts = read.texts
     mine = {t: vectors[t] for t in texts if t in vectors}
     lost = [t for t in texts if t not in mine]
@@ -258,20 +252,20 @@ def _length(conversation: Conversation) -> tuple[int, int, str, str]:
     return len(conversation.turns), sum(len(t.text) for t in conversation.turns), last, conversation.version
 
 
-def settled_each(
-    conversations: Sequence[Conversation], extractor: Extractor, *, threads: int = 1
-) -> Iterator[tuple[Conversation, Settled]]:
-    """Each conversation with its proposals, checked against what it says, or why it could not be read."""
+def read_each(conversations: Sequence[Conversation], extractor: Extractor, *, threads: int = 1) -> Iterator[Read]:
+    """What is read out of each conversation, in the order given, checked against what it says."""
     for c, found in zip(conversations, extract_each(conversations, extractor, threads=threads), strict=True):
         try:
-            yield c, found if isinstance(found, ExtractionError) else settle(c, found)
+            if isinstance(found, ExtractionError):
+                raise found
+            yield Read(c, settle(c, found), None)
         except ExtractionError as error:
-            yield c, error
+            yield Read(c, (), (str(error), str(getattr(error, "raw", ""))))
 
 
 def _read_all(
     bank: Bank, conversations: Sequence[Conversation], extractor: Extractor, encoder: Encoder, processes: int, size: int
-) -> Iterator[tuple[list[_Read], dict[str, NDArray[np.float32]]]]:
+) -> Iterator[tuple[list[Read], dict[str, NDArray[np.float32]]]]:
     batches = [conversations[n : n + size] for n in range(0, len(conversations), size)]
     if processes > 1 and len(conversations) >= 2 * processes:
         yield from _read_in_processes(batches, extractor, encoder, processes)
@@ -287,9 +281,9 @@ def _read_batch(
     bank: Bank | None = None,
     *,
     threads: int = 1,
-) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
+) -> tuple[list[Read], dict[str, NDArray[np.float32]]]:
     """Conversations as they were read, and the vectors of their texts (but for those that the bank has)."""
-    read = [_Read.of(c, found) for c, found in settled_each(conversations, extractor, threads=threads)]
+    read = list(read_each(conversations, extractor, threads=threads))
     wanted = sorted({text for r in read for text in r.texts})
     known = bank.known_texts(wanted) if bank else set()
     return read, _encoded([text for text in wanted if text not in known], encoder)
@@ -301,7 +295,7 @@ def _encoded(texts: Sequence[str], encoder: Encoder) -> dict[str, NDArray[np.flo
 
 def _read_in_processes(
     batches: Sequence[Sequence[Conversation]], extractor: Extractor, encoder: Encoder, processes: int
-) -> Iterator[tuple[list[_Read], dict[str, NDArray[np.float32]]]]:
+) -> Iterator[tuple[list[Read], dict[str, NDArray[np.float32]]]]:
     # Small pieces keep all processes busy; they come back in order, so that nothing depends on who was faster.
     pieces = [batch[n : n + 8] for batch in batches for n in range(0, len(batch), 8)]
     context = get_context("spawn")
@@ -314,11 +308,11 @@ _worker: dict[str, Any] = {}
 
 
 def _start(extractor: Extractor, encoder: Encoder, processes: int) -> None:
-    threads = max(1, processors() // processes)  # the processes share the processors
+    threads = processors(processes)
     if type(encoder) is OnnxMiniLM:
         encoder = OnnxMiniLM(threads)
     _worker.update(extractor=extractor, encoder=encoder, threads=threads)
 
 
-def _read_in_worker(piece: Sequence[Conversation]) -> tuple[list[_Read], dict[str, NDArray[np.float32]]]:
+def _read_in_worker(piece: Sequence[Conversation]) -> tuple[list[Read], dict[str, NDArray[np.float32]]]:
     return _read_batch(piece, _worker["extractor"], _worker["encoder"], threads=_worker["threads"])

@@ -19,8 +19,8 @@ def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[
     """The texts of a conversation that curation and recall need vectors of, sorted, each once.
 
     What its entries are worded like, and what users said, turn by turn: recall looks at both. Vectors of what agents
-    said were measured to bring recall nothing, at half of the cost. None for a conversation that nothing can be learned
-    from.
+    said would double the cost and were measured to bring recall next to nothing. None for a conversation that nothing
+    can be learned from.
     """
     worth = [p for p in proposals if not p.low_value]
     if not worth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, overload
@@ -276,26 +277,17 @@ class Nominated(Sequence[Candidate]):
 
     def without(self, entries: Collection[str | None]) -> Nominated:
         """These but for some entries."""
-        if entries:
-            self._ranked = [r for r in self._ranked if r[1] not in entries]
-        return self
+        if not entries:
+            return self
+        left = copy(self)
+        left._ranked = [r for r in self._ranked if r[1] not in entries]
+        return left
 
 
 def _late(entries: Sequence[str], ahead: Ahead, place: int, k: int) -> dict[str, float]:
     """The k best entries (and their equals) of the rows that came since it was looked ahead, with their best scores."""
-    best: dict[str, float] = {}
-    last, scores, row_of = 0.0, ahead.cosines[place], ahead.row_of
-    for other in ahead.order[place]:
-        row = row_of[other]
-        if row < 0:
-            continue
-        score = scores[other]
-        if len(best) >= k and score < last:
-            break
-        entry = entries[row]
-        if entry not in best:
-            best[entry] = last = score
-    return best
+    scores, row_of = ahead.cosines[place], ahead.row_of
+    return _leading(((entries[row], scores[n]) for n in ahead.order[place] if (row := row_of[n]) >= 0), k)
 
 
 def _nearest(column: Column, scores: NDArray[np.float64], k: int) -> dict[str, float]:
@@ -322,12 +314,16 @@ def _best(
     """The k best entries of some rows, and those that are as good as the last of them, with the best score of each."""
     order = scores.argsort()[::-1]
     found = order if rows is None else rows[order]
+    return _leading(zip(map(entries.__getitem__, found.tolist()), scores[order].round(DIGITS).tolist(), strict=True), k)
+
+
+def _leading(ranked: Iterable[tuple[str, float]], k: int) -> dict[str, float]:
+    """The first k entries of rows that come best first, and those that are as good as the last, with their best scores."""
     best: dict[str, float] = {}
     last = 0.0
-    for row, score in zip(found.tolist(), scores[order].round(DIGITS).tolist(), strict=True):
+    for entry, score in ranked:
         if len(best) >= k and score < last:
             break
-        entry = entries[row]
         if entry not in best:
             best[entry] = last = score
     return best

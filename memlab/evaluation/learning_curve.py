@@ -1,6 +1,6 @@
 """What more labelled data would be worth: F1 by field over the share of the training split that was learned from.
 
-The numbers are made by training the reader again and again, which takes hours, and are kept in a file. Without the file
+The numbers are made by training the reader again and again, which takes long, and are kept in a file. Without the file
 nothing is shown, and it is said so.
 """
 

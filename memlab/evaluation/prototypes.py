@@ -22,11 +22,13 @@ from memlab.errors import InputError
 from memlab.evaluation.extraction import evaluate_extraction
 from memlab.evaluation.matching import TextVectors
 from memlab.extraction.clauses import Clause, clauses_of
+from memlab.extraction.offline import MOST_SYMPTOMS
 from memlab.extraction.phrases import phrase
+from memlab.extraction.reader import OUTCOMES, RESOLUTIONS
 from memlab.extraction.titles import title
 from memlab.extraction.triage import OTHER
 from memlab.models.embeddings import Encoder, default_encoder
-from memlab.records import Attempt, Conversation, Mention, Outcome, Proposal, Proposals, Resolution, Solution
+from memlab.records import Attempt, Conversation, Mention, Proposal, Proposals, Resolution, Solution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +43,6 @@ __all__ = [
 ]
 
 FIELD_OF = {"symptoms": "symptom", "root_cause": "cause", "solution": "solution", "attempts": "attempt"}
-OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
-RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
-MOST_SYMPTOMS = 3
 SHARPNESS = 20.0  # how fast a clause counts less in a title as it is less alike; the best clause counts 1
 GRID = tuple(round(0.04 * n - 0.2, 2) for n in range(16))
 Key = tuple[str, str]

@@ -13,11 +13,10 @@ import numpy as np
 
 from memlab.bank import Bank
 from memlab.bank.replay import Fold, Replayed, commit, fold, replay
-from memlab.bank.texts import texts_of
 from memlab.curation.curator import Curator
 from memlab.errors import ExtractionError, InputError
 from memlab.extraction import Extractor
-from memlab.learning import learn, settled_each
+from memlab.learning import learn, read_each
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation, Proposal
 
@@ -101,12 +100,9 @@ def read_here(conversations: Sequence[Conversation], extractor: Extractor, encod
     """Read and encode a batch."""
     found: dict[tuple[str, str], tuple[Proposal, ...] | tuple[str, str]] = {}
     texts: set[str] = set()
-    for c, proposals in settled_each(conversations, extractor):
-        if isinstance(proposals, ExtractionError):
-            found[c.id, c.version] = str(proposals), str(getattr(proposals, "raw", ""))
-        else:
-            found[c.id, c.version] = proposals
-            texts.update(texts_of(c, proposals))
+    for read in read_each(conversations, extractor):
+        found[read.conversation.id, read.conversation.version] = read.trouble or read.proposals
+        texts.update(read.texts)
     wanted = sorted(texts)
     vectors = dict(zip(wanted, encoder.encode(wanted), strict=True)) if wanted else {}
     return Ready(extractor.name, encoder.name, tuple(conversations), found, vectors)
