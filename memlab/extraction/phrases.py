@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memlab.extraction.clauses import Clause
+from memlab.extraction.languages import in_english
 from memlab.records import Conversation
 
 __all__ = ["headline", "phrase", "tidy", "with_product"]
@@ -29,7 +30,7 @@ _NAMES = re.compile(
 
 
 def phrase(conversation: Conversation, clause: Clause, field: str, category: str | None) -> str:
-    """At most 20 words of the clause, without what a headline leaves out; never empty.
+    """At most 20 words of the clause in English, without what a headline leaves out; never empty.
 
     All but attempts and facts take the whole sentence if that is short, for half of it is often "because of that", and
     start with the product: measured on train and dev, both bring a phrase nearer to what people write.
@@ -42,7 +43,7 @@ def phrase(conversation: Conversation, clause: Clause, field: str, category: str
         text = headline(text)
     elif field in ("attempt", "solution"):
         text = _FILLER.sub("", text) or text
-    text = " ".join(text.split()[:MOST_WORDS]) or clause.text
+    text = in_english(" ".join(text.split()[:MOST_WORDS]) or clause.text, conversation.turns[clause.turn].text)
     return with_product(text, category) if field in ("symptom", "cause", "solution") else text
 
 

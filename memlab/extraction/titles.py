@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 
 import regex
 
 from memlab.extraction.clauses import Clause
+from memlab.extraction.languages import in_english, stopwords
 from memlab.extraction.phrases import headline, tidy, with_product
 from memlab.models.tokens import tokenizer
 from memlab.records import Conversation
@@ -56,6 +56,8 @@ def title(conversation: Conversation, clauses: Sequence[Clause], logits: Sequenc
     seen = {_key(w) for w in _WORD.findall(head)}
     others = list(_new_words(conversation, [clauses[n] for n in order], seen))
     more = " ".join(_weightiest(others, MOST_MORE, lambda w: (salience.get(w, 0.0) + 0.05) * (0.5 + rarity(w))))
+    said = conversation.turns[best.turn].text
+    head, more = in_english(head, said), in_english(more, said)
     return with_product(f"{head} ({more})" if more else head, category)
 
 
@@ -82,12 +84,6 @@ def _weightiest(words: Sequence[str], most: int, weight: Callable[[str], float])
 
 def _key(word: str) -> str:
     return word.casefold().strip(".,;:!?()\"'’*")
-
-
-@cache
-def stopwords() -> frozenset[str]:
-    """English, German and French words that name nothing."""
-    return frozenset((resources.files("memlab.extraction") / "stopwords.txt").read_text("utf-8").split())
 
 
 @lru_cache(maxsize=65536)

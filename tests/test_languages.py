@@ -1,0 +1,52 @@
+"""German and French words get English titles; quotes stay as they were said."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memlab.extraction.clauses import clauses_of
+from memlab.extraction.languages import in_english, language
+from memlab.extraction.phrases import phrase
+from memlab.extraction.titles import title
+from memlab.records import Conversation, Turn
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken", "english"),
+    [
+        ("Wir haben das WLAN-Modul getauscht", "de", "wifi module replaced"),
+        ("on a changé le canal", "fr", "changed channel"),
+        ("Druckertreiber neu installiert, hilft nicht", "de", "printer driver reinstalled, does not help"),
+        ("J’ai désinstallé l’appli", "fr", "uninstalled app"),
+        ("I restarted the die-cast printer", "en", "I restarted the die-cast printer"),
+        ("restarted Teams", "en", "restarted Teams"),
+    ],
+)
+def test_words_are_put_into_english(text, spoken, english):
+    assert language(text) == spoken
+    assert in_english(text) == english
+
+
+def test_a_few_words_take_the_language_of_what_stands_around():
+    assert in_english("Kabel getauscht") == "Kabel getauscht"
+    assert in_english("Kabel getauscht", "Ich habe alles probiert. Kabel getauscht") == "cable replaced"
+
+
+@pytest.mark.parametrize("text", ["", " ", "…", "der die das", "le la les", "🙂"])
+def test_nothing_is_lost_where_nothing_is_known(text):
+    assert in_english(text) == text
+
+
+def test_names_and_numbers_stay():
+    assert in_english("der Drucker HP-4471 meldet Fehler 0x80070035") == "printer HP-4471 reports error 0x80070035"
+
+
+def test_a_phrase_is_english_and_its_clause_verbatim():
+    said = "Hallo, der Drucker druckt nur leere Seiten. Ich habe den Treiber neu installiert, ohne Erfolg."
+    conversation = Conversation("c", "k", datetime(2026, 1, 1, tzinfo=UTC), (Turn("user", said),))
+    clauses = clauses_of(conversation)
+    assert all(c.text in said for c in clauses)
+    step = next(c for c in clauses if "Treiber" in c.text)
+    assert phrase(conversation, step, "attempt", None) == "driver reinstalled"
+    named = title(conversation, clauses, [3.0] + [0.0] * (len(clauses) - 1), "printing")
+    assert "printer prints only empty pages" in named
