@@ -27,6 +27,7 @@ from scipy.optimize import minimize
 
 from memlab.bank import Bank
 from memlab.corpus import read_conversations
+from memlab.corpus.languages import in_english
 from memlab.curation.guards import stems
 from memlab.evaluation.intervals import bootstrap_rate
 from memlab.learning import learn
@@ -69,6 +70,7 @@ def gold_causes(folder: Path) -> dict[str, set[str]]:
 def forms(folder: Path, home: Path, *, learned: bool) -> dict[str, list[Row]]:
     """Every query as it is ("plain"), without rare words ("bare"), and put to another category ("elsewhere")."""
     queries = [json.loads(line) for line in (folder / "paraphrases.jsonl").read_text("utf-8").splitlines()]
+    queries = [{**q, "query": in_english(q["query"])} for q in queries]
     gold, encoder = gold_causes(folder), default_encoder()
     conversations = [] if learned else read_conversations(folder / "conversations.jsonl")
     out: dict[str, list[Row]] = {"plain": [], "bare": [], "elsewhere": []}

@@ -4,11 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memlab.bank import Bank
+from memlab.corpus.languages import in_english, language
+from memlab.evaluation.baselines import bm25, tfidf
+from memlab.evaluation.queries import Query
 from memlab.extraction.clauses import clauses_of
-from memlab.extraction.languages import in_english, language
 from memlab.extraction.phrases import phrase
 from memlab.extraction.titles import title
-from memlab.records import Conversation, Turn
+from memlab.learning import learn
+from memlab.recalling import recall, search_episodes
+from memlab.records import Conversation, Mention, Proposal, Turn
 
 
 @pytest.mark.parametrize(
@@ -50,3 +55,39 @@ def test_a_phrase_is_english_and_its_clause_verbatim():
     assert phrase(conversation, step, "attempt", None) == "driver reinstalled"
     named = title(conversation, clauses, [3.0] + [0.0] * (len(clauses) - 1), "printing")
     assert "printer prints only empty pages" in named
+
+
+def test_a_question_in_german_finds_what_was_said_in_english(tmp_path):
+    turns = (
+        Turn("user", "the printer on floor 2 prints only empty pages"),
+        Turn("agent", "The print head is clogged. Please clean the print head."),
+        Turn("user", "cleaned the print head, works again, thanks"),
+    )
+    told = Conversation("c1", "k", datetime(2026, 1, 1, tzinfo=UTC), turns, category="printing")
+    label = {"text": "print head clogged", "turn": 1, "quote": "The print head is clogged"}
+    proposal = Proposal("c1", 0, "printing", root_cause=Mention(**label), resolution="confirmed")
+    with Bank.open(tmp_path, "k", create=True) as bank:
+        learn(bank, [told], extractor=Fixed(proposal))
+        found = recall(bank, "Der Drucker druckt nur noch leere Seiten", least=0.0)
+        episodes = search_episodes(bank, "Der Drucker druckt nur noch leere Seiten")
+    assert [h.root_cause for h in found] == ["print head clogged"]
+    assert "empty pages" in episodes[0].snippet
+    assert "words: printer prints empty pages" in found[0].reason
+
+
+class Fixed:
+    name = "fixed"
+
+    def __init__(self, proposal):
+        self.proposal = proposal
+
+    def extract(self, conversation):
+        return [self.proposal]
+
+
+@pytest.mark.parametrize("retriever", [bm25, tfidf])
+def test_baselines_read_the_same_english(retriever):
+    said = [("a", "Der Drucker druckt leere Seiten"), ("b", "VPN drops every hour")]
+    past = [Conversation(n, "k", datetime(2026, 1, 1, tzinfo=UTC), (Turn("user", t),)) for n, t in said]
+    best = retriever(past).rank(Query("q", "printer prints empty pages", "k", None))
+    assert best[0][0] == "a"

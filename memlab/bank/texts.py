@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memlab.bank.store import Store
+from memlab.corpus.languages import in_english
 from memlab.curation.resolving import wordings_of
 from memlab.extraction.triage import opening, own_words
 from memlab.models.embeddings import Encoder
@@ -18,15 +19,16 @@ BATCH = 256
 def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[str]:
     """The texts of a conversation that curation and recall need vectors of, sorted, each once.
 
-    What its entries are worded like, and what users said, turn by turn: recall looks at both. Vectors of what agents
+    What its entries are worded like, and what users said, turn by turn in English: recall looks at both. Vectors of what agents
     said would double the cost and were measured to bring recall next to nothing. None for a conversation that nothing
     can be learned from.
     """
     worth = [p for p in proposals if not p.low_value]
     if not worth:
         return []
-    out = {opening(conversation) or next((t.text for t in conversation.turns), "")}
-    out.update(own_words(t.text) for t in conversation.turns if t.role == "user")
+    said = [opening(conversation) or next((t.text for t in conversation.turns), "")]
+    said += [own_words(t.text) for t in conversation.turns if t.role == "user"]
+    out = set(map(in_english, said))
     for p in worth:
         out.update(*wordings_of(p).values())
     return sorted(text for text in out if text.strip())

@@ -1,16 +1,19 @@
 """Retrievers over raw transcripts: what memory must beat. Each searches one customer and category, like memory does.
 
+German and French words are put into English on both sides, as memory does it, so that what is compared is memory.
 Ties are decided by conversation id and scores are rounded to 6 digits, so every ranking is the same everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from memlab.corpus.languages import in_english
 from memlab.curation.keys import words
 from memlab.errors import InputError
 from memlab.evaluation.matching import TextVectors
@@ -73,7 +76,7 @@ class TranscriptRetriever:
 
     def __init__(self, name: str, conversations: Iterable[Conversation], fit: Fit) -> None:
         self.name = name
-        self._conversations = sorted(conversations, key=lambda c: c.id)
+        self._conversations = sorted(map(_english, conversations), key=lambda c: c.id)
         for a, b in pairwise(c.id for c in self._conversations):
             if a == b:
                 raise InputError(f"conversation {a!r} stands twice; ids must be unique over all customers here")
@@ -93,7 +96,8 @@ class TranscriptRetriever:
         ids, scorer = self._bank(query.customer, query.category)
         if not ids:
             return []
-        scored = [(c, round(float(s), 6)) for c, s in zip(ids, scorer(query), strict=True) if not np.isnan(s)]
+        asked = replace(query, query=in_english(query.query))
+        scored = [(c, round(float(s), 6)) for c, s in zip(ids, scorer(asked), strict=True) if not np.isnan(s)]
         return sorted(scored, key=lambda item: (-item[1], item[0]))[:k]
 
     def _bank(self, customer: str, category: str | None) -> tuple[list[str], Scorer]:
@@ -106,6 +110,10 @@ class TranscriptRetriever:
             ]
             self._banks[key] = ([c.id for c in inside], self._fit(inside) if inside else _nothing)
         return self._banks[key]
+
+
+def _english(conversation: Conversation) -> Conversation:
+    return replace(conversation, turns=tuple(replace(t, text=in_english(t.text)) for t in conversation.turns))
 
 
 def _nothing(_: Query) -> NDArray[np.float64]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memlab.corpus.languages import in_english
 from memlab.extraction.clauses import Clause
-from memlab.extraction.languages import in_english
 from memlab.records import Conversation
 
 __all__ = ["headline", "phrase", "tidy", "with_product"]

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import regex
 
+from memlab.corpus.languages import in_english, stopwords
 from memlab.extraction.clauses import Clause
-from memlab.extraction.languages import in_english, stopwords
 from memlab.extraction.phrases import headline, tidy, with_product
 from memlab.models.tokens import tokenizer
 from memlab.records import Conversation

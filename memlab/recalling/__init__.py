@@ -16,6 +16,7 @@ import numpy as np
 
 from memlab import ranking
 from memlab.bank import Bank
+from memlab.corpus.languages import in_english
 from memlab.errors import InputError, MemlabError, RecallError
 from memlab.models.embeddings import Encoder, default_encoder
 from memlab.ranking import VIEWS, probabilities
@@ -113,7 +114,7 @@ def recall(
     bank : Bank
         Whose memory.
     query : str
-        What a user says.
+        What a user says, in English, German or French.
     category : str, optional
         Search this category only; by default all.
     k : int
@@ -142,7 +143,8 @@ def recall(
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
     try:
-        vector = (encoder or default_encoder()).encode([query])[0]
+        english = in_english(query)
+        vector = (encoder or default_encoder()).encode([english])[0]
         names = [category] if category is not None else bank.categories()
         indexes = [cause_index(bank, name, at) for name in names]
         found = _rated(indexes, query, vector, k, ranking.least() if least is None else least, exact=exact, must=must)
@@ -150,7 +152,7 @@ def recall(
         raise
     except (MemlabError, OSError, ValueError, RuntimeError) as error:
         raise RecallError(f"memory could not be searched: {error}") from error
-    return [r.hit(query, vector) for r in found]
+    return [r.hit(english, vector) for r in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ def _rated(
     places = [np.flatnonzero(index.allowed(query, exact=exact, must=must)) for index in indexes]
     if not sum(map(len, places)):
         return []
-    views = np.concatenate([i.views(query, vector)[p] for i, p in zip(indexes, places, strict=True)])
+    views = np.concatenate([i.views(in_english(query), vector)[p] for i, p in zip(indexes, places, strict=True)])
     owners, place = np.repeat(np.arange(len(indexes)), [len(p) for p in places]), np.concatenate(places)
     scores = probabilities(views)
     kept = np.flatnonzero(scores >= least)

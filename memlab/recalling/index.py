@@ -13,6 +13,7 @@ import numpy as np
 
 from memlab.bank import Bank
 from memlab.bank.store import text_hash
+from memlab.corpus.languages import in_english
 from memlab.curation.guards import identifiers, reading, stems
 from memlab.curation.keys import words
 from memlab.extraction.triage import opening, own_words
@@ -40,7 +41,7 @@ class CategoryIndex:
         In the order of (started_at, id).
     row : dict of conversation id to int
     vectors : array of shape (texts, dimension)
-        Of all texts of the category that the bank holds a vector of.
+        Of all texts of the category that the bank holds a vector of, what was said in English (see `in_english`).
     openings : list of int or None
         The row of `vectors` for what the user of each conversation first said; None where it has none.
     turns : list of lists of int or None
@@ -57,11 +58,11 @@ class CategoryIndex:
         self._place, self.vectors = _stored_vectors(bank, category)
         self._vectors = Vectors(self.vectors)
         self._last: tuple[bytes, Near] | None = None
-        self.openings = self._places(opening(c) or c.turns[0].text for c in self.conversations)
-        told = [[own_words(t.text) for t in c.turns if t.role == "user"] for c in self.conversations]
+        self.openings = self._places(in_english(opening(c) or c.turns[0].text) for c in self.conversations)
+        told = [[in_english(own_words(t.text)) for t in c.turns if t.role == "user"] for c in self.conversations]
         self.turns = [self._places(texts) for texts in told]
         said = [[own_words(t.text) for t in c.turns if t.role != "tool"] for c in self.conversations]
-        self.stems = [[s for text in texts for s in stems(text)] for texts in said]
+        self.stems = [[s for text in texts for s in stems(in_english(text))] for texts in said]
         self.spoken = [frozenset(w for text in texts for w in words(text)) for texts in said]
         self.transcripts = Words(self.stems)
 
@@ -152,7 +153,7 @@ class CauseIndex:
         Parameters
         ----------
         query : str
-            What a user says.
+            What a user says, in English.
         vector : array of shape (dimension,)
             Its sentence vector.
         asked : sequence of str, optional

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memlab.bank import Bank
+from memlab.corpus.languages import in_english
 from memlab.curation.guards import stem, stems
 from memlab.curation.keys import words
 from memlab.curation.vectors import rounded
@@ -82,8 +83,9 @@ def search_episodes(
     unknown = sorted(set(wanted) - set(FIELDS))
     if unknown:
         raise InputError(f"unknown field {unknown[0]!r}; known: {', '.join(FIELDS)}")
-    vector = (encoder or default_encoder()).encode([query])[0]
-    moment, asked = parse_time(at) if at is not None else bank.newest(), stems(query)
+    english = in_english(query)
+    vector = (encoder or default_encoder()).encode([english])[0]
+    moment, asked = parse_time(at) if at is not None else bank.newest(), stems(english)
     found: list[tuple[float, Episode, Conversation]] = []
     for name in [category] if category is not None else bank.categories():
         index = index_of(bank, name)
@@ -150,7 +152,7 @@ def _matches(episode: Episode, fields: Mapping[str, str]) -> bool:
 def _snippet(conversation: Conversation, asked: frozenset[str]) -> tuple[str, int]:
     """The turn that shares most stems with a query (the first of equals), cut around the first shared word."""
     texts = [" ".join(own_words(t.text).split()) for t in conversation.turns]
-    best = max(range(len(texts)), key=lambda n: (len(asked & set(stems(texts[n]))), -n), default=0)
+    best = max(range(len(texts)), key=lambda n: (len(asked & set(stems(in_english(texts[n])))), -n), default=0)
     text = texts[best] if texts else ""
     if len(text) <= AROUND:
         return text, best

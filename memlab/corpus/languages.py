@@ -124,7 +124,7 @@ def _compound(word: str, spoken: Language) -> str | None:
 def _entries() -> dict[Language, dict[str, str]]:
     found: dict[Language, dict[str, str]] = {"en": {}, "de": {}, "fr": {}}
     spoken: Language = "en"
-    for line in (resources.files("memlab.extraction") / "glossary.txt").read_text("utf-8").splitlines():
+    for line in (resources.files("memlab.corpus") / "glossary.txt").read_text("utf-8").splitlines():
         if line in ("[de]", "[fr]"):
             spoken = "de" if line == "[de]" else "fr"
         elif " = " in line:
@@ -136,7 +136,7 @@ def _entries() -> dict[Language, dict[str, str]]:
 @cache
 def stopwords() -> frozenset[str]:
     """English, German and French words that name nothing."""
-    return frozenset((resources.files("memlab.extraction") / "stopwords.txt").read_text("utf-8").split())
+    return frozenset((resources.files("memlab.corpus") / "stopwords.txt").read_text("utf-8").split())
 
 
 @cache
