@@ -57,15 +57,18 @@ def main() -> None:
     parser.add_argument("datasets", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--shares", type=float, nargs="*", default=[0.125, 0.25, 0.5])
+    parser.add_argument("--keep", type=Path, help="folder that keeps each share's weights, and uses those it has")
     parser.add_argument("--cache", type=Path, help="file that keeps sentence vectors between runs")
     options = parser.parse_args()
     old = json.loads(options.output.read_text("utf-8"))["rows"] if options.output.exists() else []
     rows = [{"share": 1.0, **train_reader.sizes(options.datasets), **row} for row in scores(options.datasets)]
     for share in options.shares:
         with tempfile.TemporaryDirectory() as place:
-            network = train_reader.fit(options.datasets, share=share, cache=options.cache)
-            train_reader.save(network, Path(place))
-            use(Path(place))
+            folder = (options.keep or Path(place)) / str(share)
+            if not (folder / "reader.onnx").exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                train_reader.save(train_reader.fit(options.datasets, share=share, cache=options.cache), folder)
+            use(folder)
             sizes = train_reader.sizes(options.datasets, share=share)
             rows += [{"share": share, **sizes, **row} for row in scores(options.datasets)]
     made = {row["share"] for row in rows}

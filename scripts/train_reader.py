@@ -22,6 +22,7 @@ import torch
 from reader_network import FROZEN, Encoder, Reader, export
 from torch import nn
 from torch.nn import functional as F
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from memlab.corpus import read_conversations
 from memlab.evaluation.messages import message_conversations
@@ -44,6 +45,7 @@ NEAR = 0.04  # clauses this close to the best one count as well
 SAME, SOFT = 0.5, 0.04  # the cosine from which two texts mean the same, and how softly that is learned
 EPOCHS = 6
 LOWER = 0.8  # what a layer's learning rate is of the one's above it
+AVERAGED = 0.998  # how much of the mean of all past weights stays at a step; the mean is what ships
 FIELD_OF = {
     "symptoms": "symptom",
     "root_cause": "cause",
@@ -182,11 +184,13 @@ def example(case: Case, encoder: Encoder) -> Example:
 
 
 def loss(reader: Reader, e: Example) -> torch.Tensor:
-    clause, whole = reader(e)
+    clause, whole = (logits.float() for logits in reader(e))
     bce = F.binary_cross_entropy_with_logits
     fields, k = len(FIELDS), FIELDS.index("attempt")
     if e.message:
+        n = NAMED.index("attempt")
         total = 1.5 * bce(clause[:, k], e.fields[:, k], reduction="sum") / 20
+        total = total + bce(clause[:, fields + n], e.named[:, n], reduction="sum") / 40
     else:
         total = bce(clause[:, :fields], e.fields, reduction="sum") / 20
         total = total + bce(clause[:, fields : fields + len(NAMED)], e.named, reduction="sum") / 40
@@ -202,7 +206,8 @@ def loss(reader: Reader, e: Example) -> torch.Tensor:
     return total
 
 
-def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, rate: float) -> None:
+def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, rate: float) -> Reader:
+    """Tune a reader; the mean of its weights over the last steps is a new one."""
     rng = np.random.default_rng(0)
     heads = [*reader.clause.parameters(), *reader.whole.parameters()]
     tuned = [list(layer.parameters()) for layer in reader.encoder.layers[FROZEN:]]
@@ -217,20 +222,22 @@ def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, r
         optimiser, lambda k: min((k + 1) / warm, max(0.02, (steps - k) / (steps - warm)))
     )
     everything = [p for group in groups for p in group["params"]]
+    mean = AveragedModel(reader, multi_avg_fn=get_ema_multi_avg_fn(AVERAGED))
     reader.train()
     for epoch in range(epochs):
         total = 0.0
         for numbers in np.array_split(rng.permutation(len(examples)), batches):
             optimiser.zero_grad()
-            for n in numbers:
-                part = loss(reader, examples[n]) / len(numbers)
-                part.backward()
-                total += part.item()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                part = sum(loss(reader, examples[n]) for n in numbers) / len(numbers)
+            part.backward()
+            total += part.item()
             nn.utils.clip_grad_norm_(everything, 1.0)
             optimiser.step()
             schedule.step()
+            mean.update_parameters(reader)
         print(f"epoch {epoch}: loss {total / batches:.3f}", flush=True)
-    reader.eval()
+    return mean.module.eval()
 
 
 def chosen(folder: Path, share: float) -> list[tuple[Conversation, list[dict], bool]]:
@@ -282,8 +289,7 @@ def fit(datasets: Path, *, share: float = 1.0, epochs: int = EPOCHS, cache: Path
     cases = load(datasets, vectors, share=share)
     vectors.save()
     print(f"{sum(not c.message for c in cases)} conversations, {sum(c.message for c in cases)} messages", flush=True)
-    train(reader, [example(c, reader.encoder) for c in cases], epochs=epochs, batch=3, rate=1.5e-4)
-    return reader
+    return train(reader, [example(c, reader.encoder) for c in cases], epochs=epochs, batch=3, rate=1.5e-4)
 
 
 def main() -> None:
