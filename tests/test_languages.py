@@ -25,6 +25,8 @@ from memlab.records import Conversation, Mention, Proposal, Turn
         ("J’ai désinstallé l’appli", "fr", "uninstalled app"),
         ("I restarted the die-cast printer", "en", "I restarted the die-cast printer"),
         ("restarted Teams", "en", "restarted Teams"),
+        ("AI summary missing in Teams", "en", "AI summary missing in Teams"),
+        ("Les, Mon 9 EST: cannot dial in", "en", "Les, Mon 9 EST: cannot dial in"),
     ],
 )
 def test_words_are_put_into_english(text, spoken, english):

@@ -19,7 +19,8 @@ Language = Literal["en", "de", "fr"]
 _TELLING: dict[Language, frozenset[str]] = {
     "en": frozenset(
         "the and is not it with to we have has but still after of my was were this that you for then it's i'm i've "
-        "they be are been did didn't doesn't can't from at your our there what when".split()
+        "they be are been did didn't doesn't don't won't can't from at your our there what when or if as by their will "
+        "just now get got can could would should do does only same before again says said".split()
     ),
     "de": frozenset(
         "der das und ist nicht ich es ein eine einen mit auf zu wir habe haben hab aber noch nach den dem im vom beim "
@@ -27,13 +28,13 @@ _TELLING: dict[Language, frozenset[str]] = {
         "zum zur seit nix nichts immer mehr ging bitte danke nachdem hat hatte wurden worden doch".split()
     ),
     "fr": frozenset(
-        "le les des une est pas je il elle nous vous et dans sur pour mais avec ça que qui ne au aux du ce cette mon ma "
+        "le les des une je il elle nous vous et dans sur pour mais avec ça que qui ne au aux du ce cette ma "
         "mes j'ai c'est n'est qu'il d'un l'a toujours rien merci bonjour depuis plus ai avez sont été comme alors".split()
     ),
 }
 MOST_WORDS = 3  # of one entry
 LEAST_PART = 3  # letters of a part of a German compound
-_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’\-][\p{L}\p{M}\p{N}]+)*['’]?|[^\p{L}\p{M}\p{N}\s]+")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’\-.:_/@][\p{L}\p{M}\p{N}]+)*['’]?|[^\p{L}\p{M}\p{N}\s]+")
 _LOOSE = regex.compile(r" (?=[,.;:!?)%])|(?<=[(]) ")
 _ELIDED = regex.compile(r"(?i)\b(?:l|d|j|n|s|m|t|c|qu)['’](?=\p{L})")
 _ENDINGS: dict[Language, tuple[str, ...]] = {
@@ -52,7 +53,8 @@ def language(text: str, around: str = "") -> Language:
     words = regex.findall(r"[\p{L}'’]+", text.casefold().replace("’", "'"))
     hits = {name: sum(w in known for w in words) for name, known in _TELLING.items()}
     best = max(hits, key=lambda name: (hits[name], name == "en"))
-    if hits[best]:
+    # One word may be a name or stand in a quote ("AI", "Les"): then another one must be known as well.
+    if hits[best] > 1 or (hits[best] and (best == "en" or any(w in _entries()[best] for w in words))):
         return best
     return language(around) if around else "en"
 
