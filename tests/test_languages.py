@@ -21,6 +21,7 @@ from memlab.records import Conversation, Mention, Proposal, Turn
     [
         ("Wir haben das WLAN-Modul getauscht", "de", "wifi module replaced"),
         ("on a changé le canal", "fr", "changed channel"),
+        ("on a change\u0301 le canal", "fr", "changed channel"),
         ("Druckertreiber neu installiert, hilft nicht", "de", "printer driver reinstalled, does not help"),
         ("J’ai désinstallé l’appli", "fr", "uninstalled app"),
         ("I restarted the die-cast printer", "en", "I restarted the die-cast printer"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Literal
+from unicodedata import normalize
 
 import regex
 
@@ -50,7 +51,7 @@ def language(text: str, around: str = "") -> Language:
     >>> language("Wir haben das WLAN-Modul getauscht"), language("on a changé le canal"), language("swapped the cable")
     ('de', 'fr', 'en')
     """
-    words = regex.findall(r"[\p{L}'’]+", text.casefold().replace("’", "'"))
+    words = regex.findall(r"[\p{L}'’]+", normalize("NFC", text).casefold().replace("’", "'"))
     hits = {name: sum(w in known for w in words) for name, known in _TELLING.items()}
     best = max(hits, key=lambda name: (hits[name], name == "en"))
     # One word may be a name or stand in a quote ("AI", "Les"): then another one must be known as well.
@@ -78,9 +79,7 @@ def in_english(text: str, around: str = "") -> str:
 
 @lru_cache(maxsize=4096)
 def _glossed(text: str, spoken: Language) -> str:
-    if spoken == "fr":
-        text = _ELIDED.sub("", text)
-    words = _WORD.findall(text)
+    words = _WORD.findall(normalize("NFC", _ELIDED.sub("", text) if spoken == "fr" else text))
     out, n = list[str](), 0
     while n < len(words):
         for size in range(min(MOST_WORDS, len(words) - n), 0, -1):
