@@ -8,11 +8,14 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from scripted import HashEncoder, Scripted, ScriptedCurator, conv, prop
 
+from memlab.agent.bankstore import BankStore
+from memlab.agent.records import Telling, remembered
 from memlab.bank import Bank, bank_path, import_bank
 from memlab.bank import schema as schema_module
 from memlab.curation.curator import Choice
@@ -382,6 +385,23 @@ def test_what_is_exported_is_imported_to_the_same_bytes(filled, tmp_path, snap):
         assert copy.check() == []
         again = learn(copy, [conv("c1", 0)], extractor=Scripted({"c1": FOUND}), encoder=ENCODER)
         assert again.unchanged == 1
+
+
+def test_what_the_agent_remembers_goes_along(filled, tmp_path, snap):
+    home, told = filled.path.parent, Telling(datetime(2026, 3, 2, 9, tzinfo=UTC), "c1", "user")
+    fact = remembered("acme", "profile", "the printer is on floor 2", told)
+    BankStore(home, encoder=ENCODER).add("acme", [fact])
+    export = json.loads(snap(filled))
+    assert export["truth"]["memories"][0][0] == fact.id
+    with import_bank(export, tmp_path / "there", encoder=ENCODER) as copy:
+        assert snap(copy) == snap(filled)
+    moved = BankStore(tmp_path / "there", encoder=ENCODER)
+    assert moved.all("acme") == [fact]
+    assert moved.search("acme", "printer")[0][0] == fact
+    export["truth"]["memories"][0][2]["customer"] = "globex"
+    with pytest.raises(CustomerError, match="globex"):
+        import_bank(export, tmp_path / "elsewhere", encoder=ENCODER)
+    assert not (tmp_path / "elsewhere").exists() or not list((tmp_path / "elsewhere").iterdir())
 
 
 def change(export: dict, path: str, value: object) -> dict:

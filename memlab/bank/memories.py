@@ -16,7 +16,7 @@ from memlab.errors import BankFormatError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MemoryTable", "Row", "owners"]
+__all__ = ["MemoryTable", "Row", "memories_in", "owners", "put_memories"]
 
 Row = tuple[str, str, str]  # id, moment (sorts like the instant), body
 
@@ -31,16 +31,30 @@ _TABLE = (
 )
 
 
+def memories_in(bank: Connection) -> list[Row]:
+    """All rows of an open bank file by (moment, id)."""
+    with bank.reading():
+        return bank.rows("SELECT id, moment, body FROM memories ORDER BY moment, id") if _there(bank) else []
+
+
+def put_memories(bank: Connection, rows: Iterable[Row]) -> None:
+    """Write rows, in the place of those with the same ids."""
+    with bank.transaction():
+        for statement in _TABLE:
+            bank._run(statement)
+        bank._run_all("INSERT OR REPLACE INTO memories (id, moment, body) VALUES (?, ?, ?)", rows)
+
+
+def _there(bank: Connection) -> bool:
+    return bool(bank.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'memories'"))
+
+
 class MemoryTable(Connection):
     """The memories in an open bank file."""
 
     def memories(self) -> list[Row]:
         """All rows by (moment, id)."""
-        with self.reading():
-            return self.rows("SELECT id, moment, body FROM memories ORDER BY moment, id") if self._there() else []
-
-    def _there(self) -> bool:
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'memories'"))
+        return memories_in(self)
 
     def change(self, ids: Sequence[str], change: Callable[[dict[str, str]], Iterable[Row]]) -> None:
         """Read the bodies of some ids and write rows in their place, as one step that no other writer comes into.
@@ -53,17 +67,14 @@ class MemoryTable(Connection):
             Given bodies by id, the rows to write; a vector goes with a body that changes.
         """
         with self.transaction():
-            for statement in _TABLE:
-                self._run(statement)
-            found: dict[str, str] = {}
-            for id_ in ids:
+            there, found = _there(self), dict[str, str]()
+            for id_ in ids if there else ():
                 found.update(self.rows("SELECT id, body FROM memories WHERE id = ?", id_))
-            rows = [row for row in change(found) if found.get(row[0]) != row[2]]
-            self._run_all("INSERT OR REPLACE INTO memories (id, moment, body) VALUES (?, ?, ?)", rows)
+            put_memories(self, [row for row in change(found) if found.get(row[0]) != row[2]])
 
     def erase(self, ids: Iterable[str] | None = None) -> int:
         """Delete rows by id, by default all, and return how many there were; no page or journal keeps their text."""
-        if not self._there():
+        if not _there(self):
             return 0
         with self.transaction():
             before = self.count("memories")
@@ -78,7 +89,7 @@ class MemoryTable(Connection):
 
     def vectors(self) -> dict[str, NDArray[np.float32]]:
         """The stored vectors by id."""
-        found = self.rows("SELECT id, vector FROM memories WHERE vector IS NOT NULL") if self._there() else []
+        found = self.rows("SELECT id, vector FROM memories WHERE vector IS NOT NULL") if _there(self) else []
         return {i: np.frombuffer(v, np.float16).astype(np.float32) for i, v in found}
 
     def put_vectors(self, vectors: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from memlab.bank.memories import Row, memories_in, put_memories
 from memlab.bank.replay import curator_name, replay, state_of
 from memlab.bank.schema import SCHEMA_VERSION
 from memlab.bank.texts import encode_again
@@ -27,6 +28,7 @@ def export_of(bank: Bank) -> dict[str, Any]:
     replay(bank)
     with bank.reading():
         categories = bank.categories()
+        memories = [[i, moment, json.loads(body)] for i, moment, body in memories_in(bank)]
         return {
             "format": SCHEMA_VERSION,
             "customer": bank.customer,
@@ -39,6 +41,7 @@ def export_of(bank: Bank) -> dict[str, Any]:
                 "pending": [list(p) for p in bank.rows("SELECT * FROM pending ORDER BY conversation")],
                 "decisions": bank.decisions(),
                 "settings": [list(s) for s in bank.rows("SELECT * FROM settings ORDER BY category, key")],
+                **({"memories": memories} if memories else {}),
             },
             "derived": {
                 "curator": curator_name(bank) if categories else None,
@@ -83,6 +86,8 @@ def take_in(
         store.decide(*map(Decision.from_json, truth["decisions"]))
         for category, key, value in truth["settings"]:
             store.configure(category, **{key: float(value)})
+        if memories := _memories(truth, store.customer):
+            put_memories(store, memories)
         encode_again(store, encoder)
         replay(store, curator)
         if not rederive:
@@ -122,6 +127,19 @@ def _records(
     orphan = next(iter([*proposals, *pending]), None)
     if orphan is not None:
         raise BankFormatError(f"the export holds proposals of conversation {orphan!r}, but not the conversation")
+
+
+def _memories(truth: Mapping[str, Any], customer: str) -> list[Row]:
+    """What a support agent remembered of this customer, which an export of a bank without an agent leaves out."""
+    found = truth.get("memories", [])
+    try:
+        rows = [(str(i), str(moment), canonical_json(body)) for i, moment, body in found]
+        owners = {body["customer"] for _, _, body in found}
+    except (KeyError, TypeError, ValueError) as error:
+        raise BankFormatError(f"not an export of a bank: memories: {type(error).__name__} {error}") from error
+    if owners - {customer}:
+        raise CustomerError(f"the export holds a memory of {min(map(str, owners - {customer}))!r}, not of {customer!r}")
+    return rows
 
 
 def _compare(told: Mapping[str, Any], derived: Mapping[str, Any], encoder: str) -> None:
