@@ -345,7 +345,9 @@ def test_memories_live_in_the_bank_and_go_when_the_bank_is_emptied(tmp_path, tea
         teach(bank, [(conv("c1"), prop("no network", "loose cable", "push it in"))])
         before = bank.export()
         store.add("acme", [step("Xylophonkonzert")])
-        assert bank.export() == before
+        after = bank.export()
+        assert len(after["truth"].pop("memories")) == 1
+        assert after == before
         assert bank.check() == []
         assert len(list(tmp_path.glob("*.bank"))) == 1
         store.forget("acme")
