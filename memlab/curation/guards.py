@@ -6,7 +6,17 @@ Similarity can't see these: "error 809" and "error 691" have a cosine of 0.91, t
 from __future__ import annotations
 
 from memlab.curation import lexicon as lex
-from memlab.curation.wordings import Reading, content_words, identifiers, reading, shared_trigrams, stem, stems
+from memlab.curation.wordings import (
+    WEAKLY_OPPOSED,
+    Reading,
+    content_words,
+    identifiers,
+    reading,
+    sense,
+    shared_trigrams,
+    stem,
+    stems,
+)
 
 __all__ = ["Reading", "conflict", "content_words", "identifiers", "reading", "shared_trigrams", "stem", "stems"]
 
@@ -14,6 +24,7 @@ _TOWARDS = frozenset("from to into onto von nach zu aus vers".split())
 _RELATION = frozenset(stem(w) for w in lex.RELATIONS)
 _MANNER = frozenset(stem(w) for w in lex.MANNER)
 _PASSIVE = frozenset("by von durch par".split())
+LEAST_LETTERS = 5  # of a word that may be a misspelt one
 FRAME = 2  # words that must stand around what differs, stop words counted
 
 
@@ -69,7 +80,7 @@ def _negation_conflict(a: Reading, b: Reading) -> str | None:
         denied, stated = (a.negated - b.negated) & b.content, (b.negated - a.negated) & a.content
         if (denied and stated) or ((denied or stated) and _overlap(a, b) >= 0.8):
             return f"negated on one side: {' '.join(sorted(denied | stated))}"
-        return None
+        return _other_failure(a.words, b.words)
     denying, stating = (a, b) if a.negated else (b, a)
     denied, bad = denying.negated & stating.content, stating.failing - denying.content
     if bad and not (denied and bad <= _MANNER):
@@ -79,13 +90,22 @@ def _negation_conflict(a: Reading, b: Reading) -> str | None:
     return "negated on one side" if _overlap(a, b) >= 0.6 else None
 
 
+def _other_failure(one: tuple[str, ...], two: tuple[str, ...]) -> str | None:
+    """One thing that does not do this and does not do that: the same words up to the "not", another one behind it."""
+    n = next((k for k, (x, y) in enumerate(zip(one, two, strict=False)) if x != y), 0)
+    if n < 3 or one[n - 1] not in lex.NEGATION:
+        return None
+    x, y = sense(one[n]), sense(two[n])
+    return None if x == y or _slip(x, y) else f"another failure: not {one[n]} / not {two[n]}"
+
+
 def _overlap(a: Reading, b: Reading) -> float:
     return len(a.content & b.content) / max(1, min(a.meanings, b.meanings))
 
 
 def _opposite_conflict(a: Reading, b: Reading) -> str | None:
     for word, other in a.opposites:
-        if other in b.words and word not in b.words and (word not in lex.WEAK or _overlap(a, b) >= 0.5):
+        if other in b.words and word not in b.words and (word not in WEAKLY_OPPOSED or _overlap(a, b) >= 0.5):
             return f"opposite: {word} / {other}"
     return None
 
@@ -108,9 +128,11 @@ def _swap_conflict(a: Reading, b: Reading) -> str | None:
         return None
     left, right = a.meanings - shared, b.meanings - shared
     if left and right and left + right <= 4 and _in_one_frame(a, b, shared, left + right):
-        here, there = _things(a.content - b.content), _things(b.content - a.content)
+        here, there = _misspelt(_things(a.content - b.content), _things(b.content - a.content))
         if here and there:
             return _named("word", here, there)
+    if not left and not right and _instead(a) != _instead(b):
+        return "turned round: … instead of …"
     if not left and not right and a.words != b.words:
         here, there = frozenset(a.words) & _TOWARDS, frozenset(b.words) & _TOWARDS
         if here and there and (here != there or len(here) > 1):
@@ -191,5 +213,30 @@ def _places(read: Reading) -> dict[str, int]:
 
 
 def _things(stems: frozenset[str]) -> frozenset[str]:
-    """Without amounts and times of day: they differ from case to case."""
-    return frozenset(s for s in stems if not any(c.isdigit() for c in s))
+    """Without amounts and times of day, which differ from case to case, and words that name nothing."""
+    return frozenset(s for s in stems if s not in lex.VAGUE and not any(c.isdigit() for c in s))
+
+
+def _instead(a: Reading) -> frozenset[str]:
+    """What stands in the place of something else: the words with a meaning behind "instead"."""
+    if "instead" not in a.words:
+        return frozenset()
+    return frozenset(stem(w) for w in a.words[a.words.index("instead") + 1 :] if w not in lex.STOP)
+
+
+def _misspelt(left: frozenset[str], right: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """What is left of both sides without words that are the same but for one slip of the pen."""
+    slips = [(x, y) for x in left for y in right if _slip(x, y)]
+    return left - {x for x, _ in slips}, right - {y for _, y in slips}
+
+
+def _slip(x: str, y: str) -> bool:
+    """Whether two words of at least five letters differ in one letter: another, one more or less, or two turned round."""
+    if len(x) > len(y):
+        x, y = y, x
+    if len(x) < LEAST_LETTERS or len(y) - len(x) > 1 or x[0] != y[0] or x == y:
+        return False
+    n = next((k for k in range(len(x)) if x[k] != y[k]), len(x))
+    if len(x) < len(y):
+        return x[n:] == y[n + 1 :]
+    return x[n + 1 :] == y[n + 1 :] or (x[n : n + 2] == y[n : n + 2][::-1] and x[n + 2 :] == y[n + 2 :])

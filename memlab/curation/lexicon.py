@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "ALL", "AUXILIARY", "CLASSES", "FAILURE", "GENERIC", "MANNER", "NEGATION", "ONE", "OPPOSITES", "OTHER", "PERCEIVE", "PRODUCTS", "RELATIONS",
-    "SELF", "SPEAKER", "STATES", "STOP", "SYSTEMS", "UNITS", "WEAK",
+    "ALL", "AUXILIARY", "BARE", "CLASSES", "ENTERING", "FAILURE", "GENERIC", "MANNER", "NEGATION", "ONE", "OPPOSITES", "OTHER", "PERCEIVE", "PRODUCTS", "RELATIONS",
+    "SELF", "SIZES", "SPEAKER", "STATES", "STOP", "SYSTEMS", "UNITS", "VAGUE", "WEAK",
 ]  # fmt: skip
 
 
@@ -36,8 +36,10 @@ ALL = _words("all every everyone everybody each nobody noone none whole entire a
 ONE = _words("one single sole einer einzelner einzige seul seule")
 UNITS = _words(
     """s sec second seconds min mins minute minutes h hour hours day days week weeks month months am pm uhr times time x
-    people users colleagues of pages gb mb % percent"""
+    people users colleagues of pages % percent"""
 )
+SIZES = _words("gb mb tb kb ghz mhz khz mbit gbit mbps bit inch zoll volt watt dpi hz")
+"""Units of what a thing is rather than of what differs from case to case: a number before one of them names the thing."""
 PRODUCTS = {
     "teams": "teams msteams", "outlook": "outlook", "onedrive": "onedrive", "sharepoint": "sharepoint",
     "vpn": "vpn anyconnect globalprotect tunnel wireguard openvpn forticlient", "excel": "excel", "word": "winword",
@@ -61,9 +63,9 @@ GENERIC = _words(
 """Words that say nothing about *which* problem of a product it is: sharing them makes no two wordings the same."""
 CLASSES = tuple(
     line.split()
-    for line in """clear delete purge flush wipe erase
+    for line in """clear delete remove purge flush wipe erase
 wrong incorrect incorrectly
-broken defective faulty damaged corrupt corrupted defect kaputt
+broken broke defective faulty damaged corrupt corrupted defect kaputt
 laptop notebook pc computer machine workstation rechner
 screen monitor display bildschirm écran
 microphone mic mikrofon micro
@@ -80,10 +82,12 @@ blank empty white leer
 drop drops dropped disconnect disconnects disconnected
 reject rejects rejected refused denied declined
 replace swap
+connect plug attach
 assign give grant
 password passwort kennwort
 printer drucker imprimante
 login logon signin sign-in log-in
+logout logoff signout sign-out log-out
 locked blocked
 disable disabled deactivate deactivated
 enable enabled activate activated
@@ -118,7 +122,23 @@ OPPOSITES = [
     ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"), ("uploading", "downloading"),
     ("sending", "receiving"), ("microphone", "speaker"), ("camera", "microphone"), ("upgrade", "downgrade"),
     ("update", "rollback"), ("with", "without"), ("ahead", "behind"), ("expand", "collapse"), ("mute", "unmute"),
+    ("inbox", "outbox"), ("input", "output"), ("public", "private"), ("import", "export"), ("encrypt", "decrypt"),
+    ("minimum", "maximum"), ("sender", "recipient"), ("local", "remote"), ("server", "client"), ("portrait", "landscape"),
+    ("horizontal", "vertical"), ("front", "rear"), ("top", "bottom"), ("startup", "shutdown"), ("boot", "shutdown"),
+    ("personal", "shared"), ("home", "office"), ("morning", "evening"), ("day", "night"), ("join", "leave"),
     ("assign", "revoke"), ("light", "dark"), ("tcp", "udp"), ("fast", "slow"), ("push", "pull"), ("mount", "unmount"),
 ]  # fmt: skip
 # Words that also do other work ("hold on, it is new"): opposites only between sentences that are alike.
-WEAK = _words("on off old new first last before after left right open close start stop with light fast")
+WEAK = _words(
+    "on off old new first last before after left right open close start stop with light fast server client home office "
+    "morning evening day night personal local top join leave read"
+)
+VAGUE = _words("one ones new other another own same")
+"""Words that name nothing by themselves: standing in another's place they part nothing."""
+BARE = {
+    "cant": "can", "dont": "do", "doesnt": "does", "didnt": "did", "wont": "will", "isnt": "is", "arent": "are",
+    "wasnt": "was", "couldnt": "could", "havent": "have", "hasnt": "has", "dosent": "does",
+}  # fmt: skip
+"""Negations that are often written without their apostrophe."""
+ENTERING = _words("sign signs signed signing log logs logged logging")
+"""With "in" or "on" behind: a sign-in; with "out" or "off": a sign-out."""

@@ -13,7 +13,7 @@ import regex
 from memlab.curation import lexicon as lex
 from memlab.curation.keys import folded, normal_key, words
 
-__all__ = ["Reading", "content_words", "identifiers", "reading", "shared_trigrams", "stem", "stems"]
+__all__ = ["Reading", "content_words", "identifiers", "reading", "sense", "shared_trigrams", "stem", "stems"]
 
 _PAST = frozenset("longer more anymore mehr plus".split())  # "no longer" negates the word before it
 _SKIP = frozenset("since until yet even seit bis depuis seul".split()) | lex.AUXILIARY
@@ -40,7 +40,21 @@ def stem(word: str) -> str:
 
 _PRODUCT_OF = {word: product for product, names in lex.PRODUCTS.items() for word in names.split()}
 _SYSTEM_OF = {word: system for system, names in lex.SYSTEMS.items() for word in names.split()}
-_OPPOSITE = {a: b for pair in lex.OPPOSITES for a, b in (pair, pair[::-1])}
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """A word, and what it looks like as a verb in the third person, the past and in progress."""
+    base = word.removesuffix("e")
+    return word, f"{word}s", f"{base}ed", f"{base}ing"
+
+
+_OPPOSITE = {
+    one: other
+    for a, b in lex.OPPOSITES
+    for x, y in zip(_forms(a), _forms(b), strict=True)
+    for one, other in ((x, y), (y, x))
+} | {one: other for pair in lex.OPPOSITES for one, other in (pair, pair[::-1])}
+WEAKLY_OPPOSED = frozenset(form for word in lex.WEAK for form in _forms(word))
 _SENSE = {stem(word): stem(line[0]) for line in lex.CLASSES for word in line}
 _GENERIC = frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.GENERIC)
 _STATE = frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.STATES)
@@ -65,16 +79,16 @@ class _Word(NamedTuple):
 
 @lru_cache(maxsize=32768)
 def _word(word: str) -> _Word:
-    base, sense = stem(word), _sense(word)
+    base, meant = stem(word), sense(word)
     loud = word not in _SILENT
     meaning = loud and word not in lex.AUXILIARY
     letter = len(word) == 1
     has = (
         (_STEM, loud),
         (_MEANING, meaning),
-        (_TELLS, meaning and sense not in _GENERIC),
-        (_BAD, meaning and sense in _STATE),
-        (_FAILS, meaning and sense in _FAILING),
+        (_TELLS, meaning and meant not in _GENERIC),
+        (_BAD, meaning and meant in _STATE),
+        (_FAILS, meaning and meant in _FAILING),
         (_FAILED, word in lex.FAILURE),
         (_DENIES, word in lex.NEGATION),
         (_PERCEIVES, word in lex.PERCEIVE),
@@ -87,7 +101,7 @@ def _word(word: str) -> _Word:
         (_LETTER, letter),
         (_OWNED, word.endswith("'s")),
     )
-    return _Word(word, base, sense, sum(bit for bit, holds in has if holds))
+    return _Word(word, base, meant, sum(bit for bit, holds in has if holds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +230,12 @@ def _capitals(text: str) -> frozenset[str]:
     return frozenset(_CAPITAL.findall(text))
 
 
-def _sense(word: str) -> str:
+def sense(word: str) -> str:
+    """The stem that stands for all words of one meaning.
+
+    >>> sense("rebooted") == sense("restart")
+    True
+    """
     base = stem(word)
     return _SENSE.get(base, base)
 
@@ -288,14 +307,30 @@ def shared_trigrams(a: Reading, b: Reading) -> int:
 def _split(text: str) -> tuple[str, ...]:
     """Words with contracted negations and elisions opened: can't → can not, l'écran → écran."""
     found = words(text)
-    return found if "cannot" not in found and "'" not in folded(text) else _opened(found)
+    if not lex.ENTERING.isdisjoint(found):
+        found = _entered(found)
+    return found if _CONTRACTED.isdisjoint(found) and "'" not in folded(text) else _opened(found)
+
+
+_CONTRACTED = frozenset(lex.BARE) | {"cannot"}
+
+
+def _entered(found: tuple[str, ...]) -> tuple[str, ...]:
+    """Where somebody signs in or out, one word for it: "logs on" and "sign in" are "login"."""
+    out: list[str] = []
+    for word in found:
+        if out and out[-1] in lex.ENTERING and word in ("in", "on", "into", "out", "off"):
+            out[-1] = "login" if word in ("in", "on", "into") else "logout"
+        else:
+            out.append(word)
+    return tuple(out)
 
 
 def _opened(found: tuple[str, ...]) -> tuple[str, ...]:
     out: list[str] = []
     for word in found:
         if "'" not in word:
-            out += ["can", "not"] if word == "cannot" else [word]
+            out += ["can", "not"] if word == "cannot" else [lex.BARE[word], "not"] if word in lex.BARE else [word]
         elif word.endswith("n't"):
             out += [{"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]), "not"]
         else:
@@ -343,6 +378,8 @@ def _identifies(found: tuple[str, ...], n: int, word: str, capitals: frozenset[s
         return False
     if not letter and (not word.isdigit() or len(word) > 2):
         return True
+    if n + 1 < len(found) and found[n + 1] in lex.SIZES:
+        return True
     # "Windows 11", "drive D": a small number or a letter is a name only behind a word, and not before a unit.
     named = n > 0 and found[n - 1] not in _SILENT
     return named and not (n + 1 < len(found) and found[n + 1] in lex.UNITS)
@@ -360,7 +397,7 @@ def _negated(found: tuple[str, ...]) -> frozenset[str]:
 
 
 def _meaning(found: tuple[str, ...]) -> list[str]:
-    return [_sense(w) for w in found if w not in _SILENT and w not in _PAST and w not in _SKIP]
+    return [sense(w) for w in found if w not in _SILENT and w not in _PAST and w not in _SKIP]
 
 
 def _direction(found: tuple[str, ...]) -> tuple[str, ...]:
