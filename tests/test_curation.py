@@ -91,6 +91,11 @@ def test_other_words_have_another_key(a, b):
 KEPT_APART = [
     ("VPN fails with error 809", "VPN fails with error 691", "identifier"),
     ("Windows 11 upgrade fails", "Windows 10 upgrade fails", "identifier"),
+    ("switched off the 2.4 GHz band", "switched off the 5 GHz band", "identifier"),
+    ("PDF opens in Edge instead of Acrobat", "PDF opens in Acrobat instead of Edge", "turned round"),
+    ("docking station does not charge the laptop", "docking station does not show the monitor", "another failure"),
+    ("mails stuck in the outbox", "mails disappear from the inbox", "opposite"),
+    ("Bluetooth was disabled in the BIOS", "enabled Bluetooth in the BIOS", "opposite"),
     ("Zoom echo in room A-101", "Zoom echo in room A-110", "identifier"),
     ("drive D is full", "drive E is full", "identifier"),
     ("reset device_language", "reset device_mode", "identifier"),
@@ -150,6 +155,11 @@ def test_a_guard_keeps_apart_both_ways_and_says_why(a, b, why):
         ("printer prints blank pages", "the sheets come out empty"),
         ("VPN drops after 5 minutes", "VPN drops after 10 minutes"),
         ("error 809 on VPN", "VPN does not connect"),
+        ("I can sign in to the portal but see no invoice", "I can log in to the portal but see no invoice"),
+        ("reinstalled the VPN client", "reinstalled the VPN cleint"),
+        ("replace the docking station", "swap the dock for a new one"),
+        ("cant print from the tablet", "can't print from the tablet"),
+        ("the dock does not charge", "the dock does not chrage"),
         ("host doesn't exist any more", "the host exists no longer"),
         ("backup at 08:03 is slow", "backup at 15:10 is slow"),
         ("hold on, it is off", "switched on by the update"),
@@ -351,12 +361,12 @@ def test_look_alikes_with_real_vectors():
 
 
 def test_pairs_of_other_hands_with_real_vectors():
-    """Floors for datasets/pairs: below what was measured; "unseen" was looked at by nobody: there the bar of 0.1 is missed."""
+    """Floors for datasets/pairs: below what was measured; "unseen" and "second" were looked at by nobody: they miss the bar of 0.1."""
     path = Path(__file__).parents[1] / "datasets" / "pairs" / "pairs.jsonl"
     pairs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     encoder = Remembering(default_encoder())
     encoder.encode([p[side] for p in pairs for side in "ab"])
-    for part, worst, least in (("look", 0.1, 0.8), ("kept", 0.2, 0.7), ("unseen", 0.6, 0.7)):
+    for part, worst, least in (("look", 0.1, 0.8), ("kept", 0.1, 0.7), ("unseen", 0.6, 0.7), ("second", 0.5, 0.6)):
         mine = [
             (same_entry(p["a"], p["b"], kind=p["kind"], encoder=encoder).same, p) for p in pairs if p["part"] == part
         ]

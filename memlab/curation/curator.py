@@ -64,7 +64,7 @@ class OfflineCurator:
     in others. It must be sure by itself, or clearly ahead of every other candidate.
     """
 
-    name = "offline-4"
+    name = "offline-5"
 
     def choose(self, kind: Kind, text: str, candidates: Sequence[Candidate]) -> Choice:
         """Reinforce the one candidate that is the same, else add."""

@@ -10,6 +10,7 @@ from importlib import resources
 from math import exp, inf
 from typing import TYPE_CHECKING, Any, Literal
 
+from memlab.corpus.languages import in_english
 from memlab.curation.guards import Reading, conflict, reading, shared_trigrams
 from memlab.curation.keys import normal_key
 from memlab.curation.vectors import cosines, whole
@@ -336,7 +337,7 @@ def same_entry(a: str, b: str, *, kind: Kind = "symptom", encoder: Encoder | Non
     Parameters
     ----------
     a, b : str
-        The wordings.
+        The wordings, in English, German or French.
     kind : {"symptom", "cause", "solution"}
         What they name.
     encoder : Encoder, optional
@@ -352,6 +353,7 @@ def same_entry(a: str, b: str, *, kind: Kind = "symptom", encoder: Encoder | Non
     """
     from memlab.models.embeddings import default_encoder
 
+    a, b = in_english(a), in_english(b)
     if normal_key(a) == normal_key(b):
         return compare(a, b, 1.0, kind)
     vectors = whole((encoder or default_encoder()).encode([a, b]))
