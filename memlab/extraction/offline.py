@@ -26,11 +26,11 @@ __all__ = ["OfflineExtractor", "confidences", "proposals_of"]
 
 RULES = 5  # the version of this page
 # The least score of a clause for each field, chosen on the dev split.
-THRESHOLDS = {"symptom": 0.25, "attempt": 0.3, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
+THRESHOLDS = {"symptom": 0.35, "attempt": 0.35, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
 WORKAROUND = 0.65  # the probability from which a solution counts as a workaround; four in five are fixes
 # How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
-NAMED = {"symptom": 0.3, "cause": 0.7, "solution": 0.3}
-WORKED = 0.6  # what a clause gains as the solution if it is an attempt that worked
+NAMED = {"symptom": 0.1, "cause": 0.5, "solution": 0.3, "attempt": 0.4}
+WORKED = 0.8  # what a clause gains as the solution if it is an attempt that worked
 MOST_SYMPTOMS = 3
 PERHAPS = 0.1  # the least score of an issue's only symptom
 PLAINLY_DONE = 0.5  # the probability of an attempt from which a clause is no complaint
