@@ -5,6 +5,8 @@ Word for word from `glossary.txt`: no translation, but enough for a title to mea
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Literal
@@ -33,9 +35,11 @@ _TELLING: dict[Language, frozenset[str]] = {
         "mes j'ai c'est n'est qu'il d'un l'a toujours rien merci bonjour depuis plus ai avez sont été comme alors".split()
     ),
 }
+_WHOSE = {word: name for name, known in _TELLING.items() for word in known}
 MOST_WORDS = 3  # of one entry
 LEAST_PART = 3  # letters of a part of a German compound
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’\-.:_/@][\p{L}\p{M}\p{N}]+)*['’]?|[^\p{L}\p{M}\p{N}\s]+")
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]*)*")
 _LOOSE = regex.compile(r" (?=[,.;:!?)%])|(?<=[(]) ")
 _ELIDED = regex.compile(r"(?i)\b(?:l|d|j|n|s|m|t|c|qu)['’](?=\p{L})")
 _ENDINGS: dict[Language, tuple[str, ...]] = {
@@ -51,9 +55,9 @@ def language(text: str, around: str = "") -> Language:
     >>> language("Wir haben das WLAN-Modul getauscht"), language("on a changé le canal"), language("swapped the cable")
     ('de', 'fr', 'en')
     """
-    words = regex.findall(r"[\p{L}'’]+", normalize("NFC", text).casefold().replace("’", "'"))
-    hits = {name: sum(w in known for w in words) for name, known in _TELLING.items()}
-    best = max(hits, key=lambda name: (hits[name], name == "en"))
+    words = _LETTERS.findall(normalize("NFC", text).casefold().replace("’", "'"))
+    hits = Counter([_WHOSE[w] for w in words if w in _WHOSE])
+    best = max(_TELLING, key=lambda name: (hits[name], name == "en"))
     # One word may be a name or stand in a quote ("AI", "Les"): then another one must be known as well.
     if hits[best] > 1 or (hits[best] and (best == "en" or any(w in _entries()[best] for w in words))):
         return best

@@ -59,10 +59,15 @@ class CategoryIndex:
         self._vectors = Vectors(self.vectors)
         self._last: tuple[bytes, Near] | None = None
         self.openings = self._places(in_english(opening(c) or c.turns[0].text) for c in self.conversations)
-        told = [[in_english(own_words(t.text)) for t in c.turns if t.role == "user"] for c in self.conversations]
+        turns = [[t for t in c.turns if t.role != "tool"] for c in self.conversations]
+        said = [[own_words(t.text) for t in own] for own in turns]
+        english = [[in_english(text) for text in texts] for texts in said]
+        told = [
+            [e for t, e in zip(own, texts, strict=True) if t.role == "user"]
+            for own, texts in zip(turns, english, strict=True)
+        ]
         self.turns = [self._places(texts) for texts in told]
-        said = [[own_words(t.text) for t in c.turns if t.role != "tool"] for c in self.conversations]
-        self.stems = [[s for text in texts for s in stems(in_english(text))] for texts in said]
+        self.stems = [[s for text in texts for s in stems(text)] for texts in english]
         self.spoken = [frozenset(w for text in texts for w in words(text)) for texts in said]
         self.transcripts = Words(self.stems)
 
