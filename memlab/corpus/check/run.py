@@ -212,7 +212,7 @@ def _counts(data: _Data) -> dict[str, dict[str, int]]:
                 "hard negatives": sum(q.get("hard_negative") is True for q in data.queries),
                 "unanswerable": sum(not q.get("root_cause_ids") for q in data.queries),
                 "messages": len(data.messages),
-                "conversations to learn reading from": len(data.reading),
+                "conversations to learn reading from": sum(c.metadata.get("split") == "train" for c in data.reading),
             }
         ),
         "customer": Counter(c.customer for c in data.conversations),
