@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from scripted import Scripted
 
 from memlab.bank import Bank
 from memlab.corpus.languages import in_english, language
@@ -70,22 +71,12 @@ def test_a_question_in_german_finds_what_was_said_in_english(tmp_path):
     label = {"text": "print head clogged", "turn": 1, "quote": "The print head is clogged"}
     proposal = Proposal("c1", 0, "printing", root_cause=Mention(**label), resolution="confirmed")
     with Bank.open(tmp_path, "k", create=True) as bank:
-        learn(bank, [told], extractor=Fixed(proposal))
+        learn(bank, [told], extractor=Scripted({"c1": proposal}))
         found = recall(bank, "Der Drucker druckt nur noch leere Seiten", least=0.0)
         episodes = search_episodes(bank, "Der Drucker druckt nur noch leere Seiten")
     assert [h.root_cause for h in found] == ["print head clogged"]
     assert "empty pages" in episodes[0].snippet
     assert "words: printer prints empty pages" in found[0].reason
-
-
-class Fixed:
-    name = "fixed"
-
-    def __init__(self, proposal):
-        self.proposal = proposal
-
-    def extract(self, conversation):
-        return [self.proposal]
 
 
 @pytest.mark.parametrize("retriever", [bm25, tfidf])

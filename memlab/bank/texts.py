@@ -11,24 +11,28 @@ from memlab.extraction.triage import opening, own_words
 from memlab.models.embeddings import Encoder
 from memlab.records import Conversation, Proposal
 
-__all__ = ["encode_again", "note_encoder", "texts_of"]
+__all__ = ["encode_again", "first_words", "note_encoder", "texts_of"]
 
 BATCH = 256
+
+
+def first_words(conversation: Conversation) -> str:
+    """What the user said first, or else whoever spoke first, in English."""
+    return in_english(opening(conversation) or next((t.text for t in conversation.turns), ""))
 
 
 def texts_of(conversation: Conversation, proposals: Sequence[Proposal]) -> list[str]:
     """The texts of a conversation that curation and recall need vectors of, sorted, each once.
 
-    What its entries are worded like, and what users said, turn by turn in English: recall looks at both. Vectors of what agents
-    said would double the cost and were measured to bring recall next to nothing. None for a conversation that nothing
-    can be learned from.
+    What its entries are worded like, and what users said, turn by turn in English: recall looks at both. Vectors of
+    what agents said would double the cost and were measured to bring recall next to nothing. None for a conversation
+    that nothing can be learned from.
     """
     worth = [p for p in proposals if not p.low_value]
     if not worth:
         return []
-    said = [opening(conversation) or next((t.text for t in conversation.turns), "")]
-    said += [own_words(t.text) for t in conversation.turns if t.role == "user"]
-    out = set(map(in_english, said))
+    out = {first_words(conversation)}
+    out.update(in_english(own_words(t.text)) for t in conversation.turns if t.role == "user")
     for p in worth:
         out.update(*wordings_of(p).values())
     return sorted(text for text in out if text.strip())

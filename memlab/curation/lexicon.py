@@ -116,11 +116,11 @@ RELATIONS = _words(
 """Words between a doer and what it is done to: where the two trade places, it is another problem."""
 OPPOSITES = [
     ("visible", "hidden"), ("incoming", "outgoing"), ("inbound", "outbound"), ("upload", "download"),
-    ("enable", "disable"), ("enabled", "disabled"), ("install", "uninstall"), ("send", "receive"), ("sent", "received"),
+    ("enable", "disable"), ("install", "uninstall"), ("send", "receive"), ("sent", "received"),
     ("add", "remove"), ("open", "close"), ("start", "stop"), ("on", "off"), ("before", "after"), ("left", "right"),
-    ("internal", "external"), ("connect", "disconnect"), ("lock", "unlock"), ("allow", "block"), ("allowed", "blocked"),
-    ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"), ("uploading", "downloading"),
-    ("sending", "receiving"), ("microphone", "speaker"), ("camera", "microphone"), ("upgrade", "downgrade"),
+    ("internal", "external"), ("connect", "disconnect"), ("lock", "unlock"), ("allow", "block"),
+    ("wired", "wireless"), ("increase", "decrease"), ("old", "new"), ("first", "last"),
+    ("microphone", "speaker"), ("camera", "microphone"), ("upgrade", "downgrade"),
     ("update", "rollback"), ("with", "without"), ("ahead", "behind"), ("expand", "collapse"), ("mute", "unmute"),
     ("inbox", "outbox"), ("input", "output"), ("public", "private"), ("import", "export"), ("encrypt", "decrypt"),
     ("minimum", "maximum"), ("sender", "recipient"), ("local", "remote"), ("server", "client"), ("portrait", "landscape"),

@@ -53,7 +53,7 @@ _OPPOSITE = {
     for a, b in lex.OPPOSITES
     for x, y in zip(_forms(a), _forms(b), strict=True)
     for one, other in ((x, y), (y, x))
-} | {one: other for pair in lex.OPPOSITES for one, other in (pair, pair[::-1])}
+}
 WEAKLY_OPPOSED = frozenset(form for word in lex.WEAK for form in _forms(word))
 _SENSE = {stem(word): stem(line[0]) for line in lex.CLASSES for word in line}
 _GENERIC = frozenset(_SENSE.get(stem(w), stem(w)) for w in lex.GENERIC)

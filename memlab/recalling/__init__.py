@@ -147,7 +147,9 @@ def recall(
         vector = (encoder or default_encoder()).encode([english])[0]
         names = [category] if category is not None else bank.categories()
         indexes = [cause_index(bank, name, at) for name in names]
-        found = _rated(indexes, query, vector, k, ranking.least() if least is None else least, exact=exact, must=must)
+        found = _rated(
+            indexes, query, english, vector, k, ranking.least() if least is None else least, exact=exact, must=must
+        )
     except RecallError:
         raise
     except (MemlabError, OSError, ValueError, RuntimeError) as error:
@@ -197,6 +199,7 @@ class _Rated:
 def _rated(
     indexes: Sequence[CauseIndex],
     query: str,
+    english: str,
     vector: NDArray[np.float32],
     k: int,
     least: float,
@@ -208,7 +211,7 @@ def _rated(
     places = [np.flatnonzero(index.allowed(query, exact=exact, must=must)) for index in indexes]
     if not sum(map(len, places)):
         return []
-    views = np.concatenate([i.views(in_english(query), vector)[p] for i, p in zip(indexes, places, strict=True)])
+    views = np.concatenate([i.views(english, vector)[p] for i, p in zip(indexes, places, strict=True)])
     owners, place = np.repeat(np.arange(len(indexes)), [len(p) for p in places]), np.concatenate(places)
     scores = probabilities(views)
     kept = np.flatnonzero(scores >= least)

@@ -13,10 +13,11 @@ import numpy as np
 
 from memlab.bank import Bank
 from memlab.bank.store import text_hash
+from memlab.bank.texts import first_words
 from memlab.corpus.languages import in_english
 from memlab.curation.guards import identifiers, reading, stems
 from memlab.curation.keys import words
-from memlab.extraction.triage import opening, own_words
+from memlab.extraction.triage import own_words
 from memlab.graph import Entry, SkillGraph
 from memlab.ranking import VIEWS
 from memlab.recalling.exact import codes, fits, product_names
@@ -58,7 +59,7 @@ class CategoryIndex:
         self._place, self.vectors = _stored_vectors(bank, category)
         self._vectors = Vectors(self.vectors)
         self._last: tuple[bytes, Near] | None = None
-        self.openings = self._places(in_english(opening(c) or c.turns[0].text) for c in self.conversations)
+        self.openings = self._places(map(first_words, self.conversations))
         turns = [[t for t in c.turns if t.role != "tool"] for c in self.conversations]
         said = [[own_words(t.text) for t in own] for own in turns]
         english = [[in_english(text) for text in texts] for texts in said]
