@@ -20,6 +20,7 @@ from memlab.corpus import read_conversations
 from memlab.evaluation.extraction import evaluate_extraction, read_labels
 from memlab.evaluation.matching import TextVectors
 from memlab.evaluation.messages import message_conversations
+from memlab.evaluation.studies import of_split, without_category
 from memlab.extraction import OfflineExtractor, reader, windows
 
 FIELDS = ("symptoms", "root_cause", "solution", "attempts", "attempt_actions", "resolution")
@@ -31,7 +32,7 @@ def scores(datasets: Path) -> list[dict[str, object]]:
     vectors = TextVectors(extractor.encoder)
     labels = read_labels(datasets / "support/labels.jsonl")
     conversations = read_conversations(datasets / "support/conversations.jsonl")
-    parts = {s: ([c for c in conversations if c.metadata["split"] == s], labels) for s in ("dev", "test")}
+    parts = {s: (without_category(of_split(conversations, s)), labels) for s in ("dev", "test")}
     parts["test messages"] = message_conversations(datasets / "messages/attempts.jsonl", split="test")
     for split, (texts, gold) in parts.items():
         known = {c.id for c in texts}

@@ -18,11 +18,14 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional as F
 
-from memlab.extraction.features import ENDING, WIDTH
+from memlab.extraction.features import ENDING, PLACES, WIDTH
 from memlab.extraction.reader import FIELDS, NAMED, OUTCOMES, RESOLUTIONS
 from memlab.models.minilm import minilm_folder
 
 FROZEN = 2  # layers that stay as they are
+REGARDS = 2  # weighted means of the clauses that are learned for the conversation's ending
+POINTING = ("symptom", "attempt")  # only the second is read with: a symptom is named best by who tells of it
+LINK = 64  # dimensions in which a clause that tells of something meets the one that names it
 
 
 class Seen(Protocol):
@@ -30,6 +33,7 @@ class Seen(Protocol):
 
     windows: list  # (hidden states under the tuned layers, clauses, their shares of the tokens)
     features: torch.Tensor
+    places: torch.Tensor
     turns: torch.Tensor
     ends: torch.Tensor
     ending: torch.Tensor
@@ -86,25 +90,45 @@ class Encoder(nn.Module):
         return self.above(self.below(embedded))
 
 
+class Link(nn.Module):
+    """From a clause that tells of something to those that may name it."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.told, self.name, self.place = nn.Linear(size, LINK), nn.Linear(size, LINK), nn.Embedding(PLACES, 1)
+        nn.init.zeros_(self.place.weight)
+
+    def forward(self, x: torch.Tensor, places: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
+        return self.told(x) @ self.name(x).T / math.sqrt(LINK) + self.place(places)[..., 0] + named
+
+
 class Reader(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.encoder = minilm()
-        outputs = len(FIELDS) + len(NAMED) + len(OUTCOMES)
+        outputs, size = len(FIELDS) + len(NAMED) + len(OUTCOMES), 2 * 384 + WIDTH
 
         def head(size: int, hidden: int, out: int) -> nn.Module:
             return nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Dropout(0.2), nn.Linear(hidden, out))
 
-        self.clause = head(2 * 384 + WIDTH, 128, outputs)
-        self.whole = head(3 * 384 + ENDING, 64, len(RESOLUTIONS) + 3)
+        self.clause = head(size, 128, outputs)
+        self.regard = nn.Linear(384, REGARDS)
+        self.whole = head((3 + REGARDS) * 384 + ENDING, 64, len(RESOLUTIONS) + 3)
+        self.links = nn.ModuleDict({field: Link(size) for field in POINTING})
         self.drop = nn.Dropout(0.2)
 
-    def forward(self, e: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, e: Seen) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
         parts = [shares.float() @ self.encoder.above(self.drop(x.float())) for x, _, shares in e.windows]
         order = torch.tensor([n for _, clauses, _ in e.windows for n in clauses])
         h = torch.cat(parts)[torch.argsort(order)]
-        clause = self.clause(torch.cat([h, e.turns @ h, e.features], 1))
-        return clause, self.whole(torch.cat([(e.ends @ h).reshape(-1), e.ending]))
+        x = torch.cat([h, e.turns @ h, e.features], 1)
+        clause = self.clause(x)
+        named = {field: clause[:, len(FIELDS) + NAMED.index(field)] for field in POINTING}
+        x = self.drop(x)
+        links = {field: self.links[field](x, e.places, named[field]) for field in POINTING}
+        regard = torch.softmax(self.regard(h), 0).T
+        whole = torch.cat([(e.ends @ h).reshape(-1), (regard @ h).reshape(-1), e.ending])
+        return clause, self.whole(whole), links
 
 
 def minilm() -> Encoder:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memlab import read_conversations
 from memlab.evaluation import read_labels
+from memlab.evaluation.labels import read_labels_without_ids
 from memlab.evaluation.messages import message_conversations
 from memlab.evaluation.prototypes import choose_cuts, learn_prototypes
 from memlab.evaluation.studies import of_split
@@ -25,8 +26,10 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     encoder = Remembering(default_encoder())
-    everything = read_conversations(options.datasets / "support/conversations.jsonl")
-    labels = read_labels(options.datasets / "support/labels.jsonl")
+    everything, labels = [], []
+    for name, read in (("support", read_labels), ("reading", read_labels_without_ids)):
+        everything += read_conversations(options.datasets / name / "conversations.jsonl")
+        labels += read(options.datasets / name / "labels.jsonl")
     messages, gold = message_conversations(options.datasets / "messages/attempts.jsonl", split="train")
     learned = learn_prototypes([*of_split(everything, "train"), *messages], [*labels, *gold], encoder=encoder)
     dev = of_split(everything, "dev")

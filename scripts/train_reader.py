@@ -4,8 +4,11 @@
 
 makes the shipped weights: it writes `reader.onnx` (the layers, int8) and `reader.npz` (the heads) there; needs torch and
 onnx, which reading does not. It learns from the train split of the support conversations and of the single messages, and
-from `datasets/reading`. `--share 0.5` takes half of them, for a learning curve. A clause is a target for a field if the phrase made of it comes closest to the label's canonical text, with a
-bonus where the label's own quote stands; and, for a second output, as far as that phrase means the same as that text.
+from `datasets/reading`. `--share 0.5` takes half of them, for a learning curve.
+
+A step or a symptom is told where the label's own quote stands, and named by every clause whose phrase means the same as
+the label's canonical text: the first is what a clause is marked for, the second what it points to. For causes, solutions
+and facts a clause is a target if its phrase comes closest to that text, with a bonus where the quote stands.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from reader_network import FROZEN, Encoder, Reader, export
+from reader_network import FROZEN, POINTING, Encoder, Reader, export
 from torch import nn
 from torch.nn import functional as F
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -31,10 +34,11 @@ from memlab.extraction.features import (
     clause_features,
     ending_features,
     ending_shares,
+    relative_places,
     turn_shares,
 )
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import FIELDS, KINDS, NAMED, OUTCOMES, RESOLUTIONS
+from memlab.extraction.reader import FIELDS, KINDS, LINKED, NAMED, OUTCOMES, RESOLUTIONS
 from memlab.extraction.windows import windows_of
 from memlab.models.embeddings import default_encoder
 from memlab.models.minilm import embeddings
@@ -45,6 +49,7 @@ NEAR = 0.04  # clauses this close to the best one count as well
 SAME, SOFT = 0.5, 0.04  # the cosine from which two texts mean the same, and how softly that is learned
 EPOCHS = 6
 LOWER = 0.8  # what a layer's learning rate is of the one's above it
+LEAST = 0.02  # added to the probability of a right name, so that what no clause names costs little
 AVERAGED = 0.998  # how much of the mean of all past weights stays at a step; the mean is what ships
 FIELD_OF = {
     "symptoms": "symptom",
@@ -59,6 +64,7 @@ FIELD_OF = {
 class Targets:
     fields: np.ndarray  # (clauses, fields)
     named: np.ndarray  # (clauses, named): the best cosine with a canonical text
+    told: dict[str, list[tuple[int, np.ndarray]]]  # of each linked field: the clause, and how well each one names it
     outcome: np.ndarray  # (clauses,), -1 where no attempt
     whole: tuple[int, int, int, int]  # resolution, kind, has cause, has solution; -1 where unknown
 
@@ -74,11 +80,13 @@ class Case:
 class Example:
     windows: list  # (hidden states under the tuned layers, clauses, their shares of the tokens)
     features: torch.Tensor
+    places: torch.Tensor
     turns: torch.Tensor
     ends: torch.Tensor
     ending: torch.Tensor
     fields: torch.Tensor
     named: torch.Tensor
+    told: dict[str, tuple[torch.Tensor, torch.Tensor]]  # clauses (k,), and how well each clause names them (k, clauses)
     outcome: torch.Tensor
     whole: tuple[int, int, int, int]
     message: bool
@@ -115,6 +123,7 @@ def targets(conversation, clauses, rows, vectors, *, message: bool) -> Targets:
     y = np.zeros((len(clauses), len(FIELDS)), np.float32)
     named = np.zeros((len(clauses), len(NAMED)), np.float32)
     outcome = np.full(len(clauses), -1)
+    told: dict[str, list[tuple[int, np.ndarray]]] = {field: [] for field in POINTING}
     for row in rows:
         for name, field in FIELD_OF.items():
             for item in items_of(row, name):
@@ -125,17 +134,17 @@ def targets(conversation, clauses, rows, vectors, *, message: bool) -> Targets:
                     near = vectors([phrase(conversation, c, field, category) for c in clauses]) @ gold
                     k = NAMED.index(field)
                     named[:, k] = np.maximum(named[:, k], near)
-                near = near + BONUS * held
-                if field == "attempt" and not message:
-                    # The action was done by the turn that says so; its words may stand in an instruction before it.
-                    near[[c.turn > item["turn"] for c in clauses]] = -1
-                best = int(near.argmax())
-                chosen = [best] if field == "attempt" else np.flatnonzero(near >= near.max() - NEAR)
+                if field in POINTING and held.any():
+                    chosen = [int(np.where(held, near, -1).argmax())]
+                    told[field].append((chosen[0], near))
+                else:
+                    near = near + BONUS * held
+                    chosen = np.flatnonzero(near >= near.max() - NEAR)
                 y[chosen, FIELDS.index(field)] = 1
                 if row.get("case", 0) > 0:
                     y[chosen, FIELDS.index("second")] = 1
                 if field == "attempt":
-                    outcome[best] = OUTCOMES.index(item["outcome"])
+                    outcome[chosen] = OUTCOMES.index(item["outcome"])
     real = [r for r in rows if not r["low_value"]]
     whole = (-1, -1, -1, -1)
     if real and not message:
@@ -146,7 +155,7 @@ def targets(conversation, clauses, rows, vectors, *, message: bool) -> Targets:
             int(any(r["root_cause"] for r in rows)),
             int(any(r["solution"] for r in rows)),
         )
-    return Targets(y, named, outcome, whole)
+    return Targets(y, named, told, outcome, whole)
 
 
 def _holds(conversation, clause, item) -> bool:
@@ -172,19 +181,31 @@ def example(case: Case, encoder: Encoder) -> Example:
     return Example(
         windows,
         tensor(clause_features(clauses)),
+        tensor(relative_places(clauses)),
         tensor(turn_shares(clauses)),
         tensor(ending_shares(clauses)),
         tensor(ending_features(clauses)),
         tensor(t.fields),
-        tensor(1 / (1 + np.exp(-(t.named - SAME) / SOFT))).float(),
+        tensor(same(t.named)),
+        {
+            f: (torch.tensor([n for n, _ in k]), tensor(same(np.stack([v for _, v in k]))))
+            for f, k in t.told.items()
+            if k
+        },
         tensor(t.outcome),
         t.whole,
         case.message,
     )
 
 
+def same(cosines: np.ndarray) -> np.ndarray:
+    """How far texts mean the same, in [0, 1]."""
+    return (1 / (1 + np.exp(-(cosines - SAME) / SOFT))).astype(np.float32)
+
+
 def loss(reader: Reader, e: Example) -> torch.Tensor:
-    clause, whole = (logits.float() for logits in reader(e))
+    clause, whole, links = reader(e)
+    clause, whole = clause.float(), whole.float()
     bce = F.binary_cross_entropy_with_logits
     fields, k = len(FIELDS), FIELDS.index("attempt")
     if e.message:
@@ -194,6 +215,9 @@ def loss(reader: Reader, e: Example) -> torch.Tensor:
     else:
         total = bce(clause[:, :fields], e.fields, reduction="sum") / 20
         total = total + bce(clause[:, fields : fields + len(NAMED)], e.named, reduction="sum") / 40
+    for field, (clauses, naming) in e.told.items():
+        right = (torch.softmax(links[field].float()[clauses], 1) * naming).sum(1)
+        total = total - torch.log(right + LEAST).sum() * (0.05 if e.message else 0.075)
     tried = e.outcome >= 0
     if tried.any():
         total = total + F.cross_entropy(clause[tried, -len(OUTCOMES) :], e.outcome[tried], reduction="sum") / 4
@@ -209,12 +233,13 @@ def loss(reader: Reader, e: Example) -> torch.Tensor:
 def train(reader: Reader, examples: list[Example], *, epochs: int, batch: int, rate: float) -> Reader:
     """Tune a reader; the mean of its weights over the last steps is a new one."""
     rng = np.random.default_rng(0)
-    heads = [*reader.clause.parameters(), *reader.whole.parameters()]
+    encoder = {id(p) for p in reader.encoder.parameters()}
+    heads = [p for p in reader.parameters() if id(p) not in encoder]
     tuned = [list(layer.parameters()) for layer in reader.encoder.layers[FROZEN:]]
     groups = [{"params": heads, "lr": 2e-3}]
     # The lower a layer, the more it keeps of what it knows: Howard & Ruder 2018, doi:10.18653/v1/P18-1031.
     groups += [{"params": layer, "lr": rate * LOWER**n} for n, layer in enumerate(reversed(tuned))]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
     batches = len(examples) // batch + 1
     steps = epochs * batches
     warm = 0.1 * steps
@@ -271,11 +296,16 @@ def load(folder: Path, vectors: Cache, *, share: float = 1.0) -> list[Case]:
 
 
 def save(reader: Reader, folder: Path) -> None:
+    linears = {"clause in": reader.clause[0], "clause out": reader.clause[3], "regard in": reader.regard}
+    linears |= {"whole in": reader.whole[0], "whole out": reader.whole[3]}
     heads = {}
-    for name, head in (("clause", reader.clause), ("whole", reader.whole)):
-        for place, linear in (("in", head[0]), ("out", head[3])):
-            heads[f"{name} {place}"] = linear.weight.detach().numpy().T.astype(np.float16)
-            heads[f"{name} {place} bias"] = linear.bias.detach().numpy().astype(np.float32)
+    for field in LINKED:
+        link = reader.links[field]
+        linears |= {f"{field} told in": link.told, f"{field} name in": link.name}
+        heads[f"{field} place"] = link.place.weight.detach().numpy()[:, 0]
+    for name, linear in linears.items():
+        heads[name] = linear.weight.detach().numpy().T.astype(np.float16)
+        heads[f"{name} bias"] = linear.bias.detach().numpy().astype(np.float32)
     with (folder / "reader.npz").open("wb") as file:
         np.savez_compressed(file, **heads)
     export(reader.encoder, folder / "reader.onnx")

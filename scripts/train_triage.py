@@ -1,4 +1,4 @@
-"""Train triage: logistic regressions over sentence vectors for the category and for low value.
+"""Train triage: logistic regressions over sentence vectors and, for the category, words.
 
 python scripts/train_triage.py datasets -o memlab/extraction/triage.npz
 
@@ -10,18 +10,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from memlab.corpus import read_conversations
 from memlab.evaluation.messages import message_conversations
-from memlab.extraction.triage import OTHER, triage_features
+from memlab.extraction.triage import triage_features, weighed_words, words_of
 from memlab.models.embeddings import default_encoder
 
-OTHER_WEIGHT = 0.2  # of a conversation about another topic: most of what a help desk of a known category sees is not
-LOW_WEIGHT = 20.0  # of a conversation of low value; there are few, and each should count as much as its neighbours
+LEAST = 3  # conversations of the train split that hold a word
+LOW_WEIGHT = 40.0  # of a conversation of low value; there are few, and each should count as much as its neighbours
+
+
+def rarities(texts: list[list[str]]) -> dict[str, float]:
+    """ln((1 + n) / (1 + texts with the word)) + 1 of the words that stand in `LEAST` of n texts or more."""
+    held = Counter(word for words in texts for word in set(words))
+    return {word: math.log((1 + len(texts)) / (1 + n)) + 1 for word, n in sorted(held.items()) if n >= LEAST}
 
 
 def main() -> None:
@@ -47,16 +57,20 @@ def main() -> None:
     learn = split == "train"
     single = {s: np.stack([triage_features(c, encoder) for c in m]) for s, m in messages.items() if m}
     real = learn & ~low
-    kinds = LogisticRegression(C=5, max_iter=2000)
-    kinds.fit(x[real, :1152], category[real], sample_weight=np.where(category[real] == OTHER, OTHER_WEIGHT, 1.0))
-    value = LogisticRegression(C=10, max_iter=2000)
+    said = [words_of(c) for c in conversations]
+    rarity = rarities([words for words, use in zip(said, real, strict=True) if use])
+    counts = DictVectorizer(dtype=np.float32).fit([dict.fromkeys(rarity, 1.0)])
+    words = counts.transform([weighed_words(w, rarity) for w in said])
+    everything = csr_matrix(hstack([csr_matrix(x[:, :1152]), words]))
+    kinds = LogisticRegression(C=5, max_iter=3000).fit(everything[real], category[real])
+    value = LogisticRegression(C=3, max_iter=3000)
     known = np.append(low[learn], np.zeros(len(single["train"]), bool))
     weight = np.where(known, LOW_WEIGHT, 1.0)
     value.fit(np.concatenate([x[learn], single["train"]]), known, sample_weight=weight)
     for name in options.report.split(","):
         here = split == name
         shown = {
-            "category": kinds.score(x[here & ~low, :1152], category[here & ~low]),
+            "category": kinds.score(everything[here & ~low], category[here & ~low]),
             "low value": value.score(x[here], low[here]),
             "messages not of low value": 1 - value.predict(single[name]).mean() if name in single else np.nan,
         }
@@ -65,7 +79,10 @@ def main() -> None:
         np.savez_compressed(
             file,
             names=kinds.classes_,
-            category_w=kinds.coef_.astype(np.float32),
+            category_w=kinds.coef_[:, :1152].astype(np.float32),
+            words=np.array(counts.get_feature_names_out(), str),
+            rarity=np.array([rarity[w] for w in counts.get_feature_names_out()], np.float32),
+            word_w=kinds.coef_[:, 1152:].astype(np.float16),
             category_b=kinds.intercept_.astype(np.float32),
             low_w=value.coef_[0].astype(np.float32),
             low_b=np.float32(value.intercept_[0]),

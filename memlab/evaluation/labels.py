@@ -10,7 +10,7 @@ from memlab.corpus.reading import Skipped, read_jsonl_objects
 from memlab.errors import InputError
 from memlab.records import Outcome, Resolution, SolutionKind
 
-__all__ = ["check_label", "read_labels", "symptom_texts"]
+__all__ = ["check_label", "read_labels", "read_labels_without_ids", "symptom_texts"]
 
 T = TypeVar("T")
 
@@ -34,6 +34,28 @@ def read_labels(path: str | Path) -> list[dict[str, Any]]:
         seen[key] = number
         labels.append(label)
     return labels
+
+
+def read_labels_without_ids(path: str | Path) -> list[dict[str, Any]]:
+    """The same of labels with no catalogue of entries behind them: each item is an entry of its own, named by its place.
+
+    Raises
+    ------
+    InputError
+        As `read_labels`.
+    """
+    return [label for _, label in checked_lines(Path(path), lambda data: check_label(_named(data)))]
+
+
+def _named(data: Mapping[str, Any]) -> dict[str, Any]:
+    def named(item: Any, name: str) -> Any:
+        place = f"{data.get('conversation')}-{data.get('case', 0)}-{name}"
+        return {**item, "id": place} if isinstance(item, Mapping) else item
+
+    found = {name: named(data[name], name) for name in ("root_cause", "solution") if name in data}
+    if isinstance(symptoms := data.get("symptoms"), list):
+        found["symptoms"] = [named(item, f"symptoms-{n}") for n, item in enumerate(symptoms)]
+    return {**data, **found}
 
 
 def checked_lines(path: Path, check: Callable[[Mapping[str, Any]], T]) -> Iterator[tuple[int, T]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,17 @@ from memlab.records import Conversation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["learn_banks", "memory_rankings", "of_split", "side_by_side", "wide_table"]
+__all__ = ["learn_banks", "memory_rankings", "of_split", "side_by_side", "wide_table", "without_category"]
 
 
 def of_split(conversations: Iterable[Conversation], split: str) -> list[Conversation]:
     """The conversations of a split ("train", "dev", "test"; "all" keeps every one), in the order given."""
     return [c for c in conversations if split in ("all", c.metadata.get("split"))]
+
+
+def without_category(conversations: Iterable[Conversation]) -> list[Conversation]:
+    """The same conversations as they come in from outside: what they are about is still to be read."""
+    return [replace(c, category=None) for c in conversations]
 
 
 def learn_banks(

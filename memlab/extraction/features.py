@@ -13,7 +13,10 @@ from memlab.extraction.clauses import Clause
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CUES", "ENDING", "WIDTH", "clause_features", "ending_features", "ending_shares", "turn_shares"]
+__all__ = [
+    *("CUES", "ENDING", "PLACES", "WIDTH", "clause_features", "ending_features", "ending_shares", "relative_places"),
+    "turn_shares",
+]
 
 
 def _cue(pattern: str) -> regex.Pattern[str]:
@@ -72,9 +75,9 @@ CUES = {
     "log": _cue(r"(?:status|user|device|error|event|state|result|id)[=:]\S*"),
 }
 
-_PLACES = 12
-WIDTH = len(CUES) + _PLACES
+WIDTH = len(CUES) + 12  # and its place
 ENDING = 7
+PLACES = 9  # of one clause against another
 
 
 def clause_features(clauses: Sequence[Clause]) -> NDArray[np.float32]:
@@ -95,6 +98,17 @@ def turn_shares(clauses: Sequence[Clause]) -> NDArray[np.float32]:
     turns = np.array([c.turn for c in clauses])
     same = (turns[:, None] == turns[None]).astype(np.float32)
     return np.asarray(same / same.sum(axis=1, keepdims=True), np.float32)
+
+
+def relative_places(clauses: Sequence[Clause]) -> NDArray[np.int64]:
+    """Where each clause (column) stands as seen from each (row); shape (len(clauses), len(clauses)).
+
+    0 in a later turn, 1 the clause itself, 2 before and 3 after it in its turn, 4 … 8 one … five or more turns before.
+    """
+    turns, order = np.array([c.turn for c in clauses]), np.arange(len(clauses))
+    back, step = turns[:, None] - turns[None], np.sign(order[None] - order[:, None])
+    same = np.choose(step + 1, (2, 1, 3))
+    return np.asarray(np.where(back == 0, same, np.where(back < 0, 0, np.minimum(back + 3, PLACES - 1))), np.int64)
 
 
 def ending_shares(clauses: Sequence[Clause]) -> NDArray[np.float32]:

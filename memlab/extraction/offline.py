@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["OfflineExtractor", "confidences", "proposals_of"]
 
-RULES = 5  # the version of this page
+RULES = 6  # the version of this page
 # The least score of a clause for each field, chosen on the dev split.
-THRESHOLDS = {"symptom": 0.35, "attempt": 0.35, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
-WORKAROUND = 0.65  # the probability from which a solution counts as a workaround; four in five are fixes
+THRESHOLDS = {"symptom": 0.5, "attempt": 0.35, "fact": 0.4, "cause": 0.1, "solved": 0.5, "second": 0.5}
+WORKAROUND = 0.5  # the probability from which a solution counts as a workaround
 # How much it counts that the phrase made of the clause says what people would write; the rest is the field's own word.
-NAMED = {"symptom": 0.1, "cause": 0.5, "solution": 0.3, "attempt": 0.4}
-WORKED = 0.8  # what a clause gains as the solution if it is an attempt that worked
+NAMED = {"symptom": 0.3, "cause": 0.5, "solution": 0.3, "attempt": 0.5}
+WORKED = 0.8  # what a clause gains as the solution if it names an attempt that worked
 MOST_SYMPTOMS = 3
 PERHAPS = 0.1  # the least score of an issue's only symptom
 PLAINLY_DONE = 0.5  # the probability of an attempt from which a clause is no complaint
@@ -136,11 +136,14 @@ class _Issue:
         """The most probable clauses above the threshold, in order, none saying the same as a more probable one."""
         p, taken = _scores(self.reading, field), dict[int, Mention]()
         for n in sorted((n for n in self.group if p[n] >= THRESHOLDS[field]), key=lambda n: (-p[n], n)):
-            clause = self.reading.clauses[n]
-            text = phrase(self.conversation, clause, field, self.verdict.category)
-            if len(taken) < most and not any(_same(text, m.text) for m in taken.values()):
-                taken[n] = Mention(text, clause.turn, clause.text)
+            mention = self._mention(field, n)
+            if len(taken) < most and not any(_same(mention.text, m.text) for m in taken.values()):
+                taken[n] = mention
         return tuple(taken[n] for n in sorted(taken))
+
+    def _mention(self, field: str, n: int) -> Mention:
+        clause = self.reading.clauses[n]
+        return Mention(phrase(self.conversation, clause, field, self.verdict.category), clause.turn, clause.text)
 
     def _complaint(self) -> tuple[Mention, ...]:
         """Where no clause is a likely symptom, the likeliest that may be one: the user says it, as no step or question."""
@@ -149,20 +152,21 @@ class _Issue:
             clause = self.reading.clauses[n]
             told = clause.role == "user" and attempts[n] < PLAINLY_DONE and not clause.text.rstrip().endswith("?")
             if told and (p[n] >= PERHAPS or CUES["problem"].search(clause.text)):
-                text = phrase(self.conversation, clause, "symptom", self.verdict.category)
-                return (Mention(text, clause.turn, clause.text),)
+                return (self._mention("symptom", n),)
         return ()
 
     def _attempts(self) -> tuple[Attempt, ...]:
-        p, out = _scores(self.reading, "attempt"), []
-        for n in self.group:
-            if p[n] >= THRESHOLDS["attempt"]:
-                clause: Clause = self.reading.clauses[n]
-                outcome = OUTCOMES[int(self.reading.outcomes[n].argmax())]
-                action = phrase(self.conversation, clause, "attempt", None)
-                by: Literal["user", "agent"] = "user" if clause.role == "user" else "agent"
-                out.append(Attempt(action, outcome, by, clause.turn, clause.text))
-        return tuple(out)
+        """The steps that are named and told of, the likeliest first; a clause that tells of one tells of no other."""
+        p, told, taken = _scores(self.reading, "attempt"), _told(self.reading), dict[int, int]()
+        for name in sorted((n for n in self.group if p[n] >= THRESHOLDS["attempt"]), key=lambda n: (-p[n], n)):
+            taken.setdefault(max(self.group, key=lambda n: (told[n, name], -n)), name)
+        return tuple(self._attempt(n, taken[n]) for n in sorted(taken))
+
+    def _attempt(self, n: int, name: int) -> Attempt:
+        told, outcome = self.reading.clauses[n], OUTCOMES[int(self.reading.outcomes[n].argmax())]
+        action = phrase(self.conversation, self.reading.clauses[name], "attempt", None)
+        by: Literal["user", "agent"] = "user" if told.role == "user" else "agent"
+        return Attempt(action, outcome, by, told.turn, told.text)
 
 
 def _same(a: str, b: str) -> bool:
@@ -173,14 +177,21 @@ def _same(a: str, b: str) -> bool:
 _WORD = regex.compile(r"\w+")
 
 
+def _told(reading: Reading) -> NDArray[np.float64]:
+    """The probability that a clause (row) tells of a step that another (column) names."""
+    told = reading.fields["attempt"][:, None] * reading.names["attempt"]
+    return np.asarray(np.round(told, 4), np.float64)
+
+
 def _scores(reading: Reading, field: str) -> NDArray[np.float64]:
-    """How well each clause states the field; a probability but for solutions, which may gain more."""
+    """How well each clause states the field, or names a step; a probability but for solutions, which may gain more."""
     share = NAMED.get(field, 0.0)
-    p = (1 - share) * reading.fields[field]
+    p = _told(reading).max(axis=0, initial=0.0) if field == "attempt" else reading.fields[field]
     if share:
-        p = p + share * reading.named[field]
+        p = (1 - share) * p + share * reading.named[field]
     if field == "solution":
-        p = p + WORKED * reading.fields["attempt"] * reading.outcomes[:, OUTCOMES.index("worked")]
+        worked = reading.outcomes[:, OUTCOMES.index("worked")]
+        p = p + WORKED * (worked[:, None] * _told(reading)).max(axis=0, initial=0.0)
     return np.asarray(np.round(p, 4), np.float64)
 
 

@@ -2,6 +2,8 @@
 
 A MiniLM whose layers were tuned on the train split reads the conversation as a whole (`windows`); two small heads over
 its clause vectors, kinds of words and places (`features`) say what each clause is for and how the conversation ended.
+Who tells of something seldom names it: "did that, no luck" is the evidence, "clear the Teams cache" two turns before the
+name. So every clause that tells of a step points to the one that names it best (`Reading.names`).
 Trained by scripts/train_reader.py.
 """
 
@@ -17,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memlab.extraction.clauses import Clause, clauses_of
-from memlab.extraction.features import clause_features, ending_features, ending_shares, turn_shares
+from memlab.extraction.features import (
+    clause_features,
+    ending_features,
+    ending_shares,
+    relative_places,
+    turn_shares,
+)
 from memlab.extraction.windows import contextual_vectors, model_bytes
 from memlab.models.threads import one_thread
 from memlab.records import Conversation, Outcome, Resolution, SolutionKind
@@ -25,10 +33,11 @@ from memlab.records import Conversation, Outcome, Resolution, SolutionKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "KINDS", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
+__all__ = ["FIELDS", "KINDS", "LINKED", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
 
 FIELDS = ("symptom", "cause", "solution", "attempt", "fact", "second")
 NAMED = ("symptom", "cause", "solution", "attempt")
+LINKED = ("attempt",)
 OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
 RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
 KINDS: tuple[SolutionKind, ...] = ("fix", "workaround")
@@ -45,6 +54,8 @@ class Reading:
         Probability that the clause states this (`second`: that it belongs to the conversation's second issue).
     named : dict of field to array of shape (clauses,)
         Probability that the phrase made of the clause means the same as what people would write for the field.
+    names : dict of field in LINKED to array of shape (clauses, clauses)
+        Should the first clause tell of one: the probability that the phrase made of the second names it; rows sum to 1.
     outcomes : array of shape (clauses, 4)
         Probability of each outcome, should the clause be an attempt.
     solved : float
@@ -55,6 +66,7 @@ class Reading:
     clauses: tuple[Clause, ...]
     fields: dict[str, NDArray[np.float64]]
     named: dict[str, NDArray[np.float64]]
+    names: dict[str, NDArray[np.float64]]
     outcomes: NDArray[np.float64]
     solved: float
     resolution: dict[Resolution, float]
@@ -89,14 +101,18 @@ def read(conversation: Conversation) -> Reading:
     if not clauses:
         nothing: NDArray[np.float64] = np.zeros(0)
         none, even = dict.fromkeys(FIELDS, nothing), dict.fromkeys(RESOLUTIONS, 0.25)
-        return Reading((), none, dict.fromkeys(NAMED, nothing), np.zeros((0, 4)), 0.0, even, {"fix": 1.0})
-    logits, whole = _heads(clauses, contextual_vectors(clauses))
+        names = dict.fromkeys(LINKED, np.zeros((0, 0)))
+        return Reading((), none, dict.fromkeys(NAMED, nothing), names, np.zeros((0, 4)), 0.0, even, {"fix": 1.0})
+    vectors = contextual_vectors(clauses)
+    with one_thread():
+        logits, whole, links = _heads(clauses, vectors)
     p, named = _sigmoid(logits[:, : len(FIELDS)]), _sigmoid(logits[:, len(FIELDS) :])
     kind, _, solved = _sigmoid(whole[4:7]).tolist()
     return Reading(
         clauses=tuple(clauses),
         fields={f: p[:, k] for k, f in enumerate(FIELDS)},
         named={f: named[:, k] for k, f in enumerate(NAMED)},
+        names={f: _softmax(link) for f, link in links.items()},
         outcomes=_softmax(logits[:, len(FIELDS) + len(NAMED) :]),
         solved=solved,
         resolution=dict(zip(RESOLUTIONS, _softmax(whole[:4]).tolist(), strict=True)),
@@ -104,11 +120,27 @@ def read(conversation: Conversation) -> Reading:
     )
 
 
-def _heads(clauses: list[Clause], vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logits of the heads over the tuned encoder: of each clause, and of the conversation."""
+def _heads(
+    clauses: list[Clause], vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Logits of the heads over the tuned encoder: of each clause, of the conversation, and of each pair of clauses."""
     x = np.concatenate([vectors, turn_shares(clauses) @ vectors, clause_features(clauses)], axis=1)
-    ending = np.concatenate([(ending_shares(clauses) @ vectors).ravel(), ending_features(clauses)])
-    return _head("clause", x), _head("whole", ending[None])[0]
+    logits = _head("clause", x)
+    regard = _softmax(_linear("regard", vectors).T)
+    ending = [*(ending_shares(clauses) @ vectors), *(regard @ vectors), ending_features(clauses)]
+    places = relative_places(clauses)
+    links = {}
+    for field in LINKED:
+        of, name = _linear(f"{field} told", x), _linear(f"{field} name", x)
+        named = logits[:, len(FIELDS) + NAMED.index(field)]
+        near = of @ name.T / np.sqrt(of.shape[1])
+        links[field] = np.round(near + _weights()[f"{field} place"][places] + named, 4)
+    return logits, _head("whole", np.concatenate(ending)[None])[0], links
+
+
+def _linear(name: str, x: Any) -> Any:
+    w = _weights()
+    return x @ w[f"{name} in"] + w[f"{name} in bias"]
 
 
 def _head(name: str, x: Any) -> NDArray[np.float64]:
@@ -116,10 +148,9 @@ def _head(name: str, x: Any) -> NDArray[np.float64]:
     from scipy.special import erf
 
     w = _weights()
-    with one_thread():
-        hidden = x @ w[f"{name} in"] + w[f"{name} in bias"]
-        hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
-        out = hidden @ w[f"{name} out"] + w[f"{name} out bias"]
+    hidden = _linear(name, x)
+    hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
+    out = hidden @ w[f"{name} out"] + w[f"{name} out bias"]
     return np.asarray(np.round(out, 4), np.float64)
 
 

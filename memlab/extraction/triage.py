@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memlab.corpus.languages import in_english, stopwords
 from memlab.corpus.quoting import cut_quoted
 from memlab.extraction.categories import Categories
 from memlab.models.embeddings import Encoder
@@ -19,9 +23,13 @@ from memlab.records import Conversation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OTHER", "Triage", "opening", "own_words", "shipped_categories", "triage", "triage_features"]
+__all__ = [
+    *("OTHER", "Triage", "opening", "own_words", "shipped_categories", "triage", "triage_features"),
+    *("weighed_words", "words_of"),
+]
 
 OTHER = "other"
+WORDS = 4.0  # the length of the vector of words against that of a sentence
 LONG = 60  # words of the user from which a conversation of a known category is taken to hold something, unread
 
 
@@ -52,17 +60,16 @@ def opening(conversation: Conversation) -> str:
 
 
 def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.float32]:
-    """The vectors of the opening, of all that the user says and of all that agents say, and four counts on a log scale.
+    """The vectors of the opening, of all that the user says and of all that agents say, in English, and four counts.
 
     Returns
     -------
     array of shape (1156,), float32
         The agents' vector is zero where no agent speaks.
     """
-    user, agent = (
-        "\n".join(own_words(t.text) for t in conversation.turns if t.role == role) for role in ("user", "agent")
-    )
-    vectors = encoder.encode([text or " " for text in (opening(conversation), user, agent)])
+    user, agent = ("\n".join(_said(conversation, role)) for role in ("user", "agent"))
+    first = opening(conversation)
+    vectors = encoder.encode([text or " " for text in (in_english(first, first), user, agent)])
     if not agent.strip():
         vectors[2] = 0
     counts = [
@@ -72,6 +79,27 @@ def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.
         len(re.findall(r"\w+", agent)),
     ]
     return np.concatenate([*vectors, np.log1p(np.array(counts, np.float32))])
+
+
+def _said(conversation: Conversation, *roles: str) -> list[str]:
+    return [in_english(text, text) for t in conversation.turns if t.role in roles for text in [own_words(t.text)]]
+
+
+def words_of(conversation: Conversation) -> list[str]:
+    """Every word that somebody or a tool says, in English, without numbers and stop words."""
+    text = "\n".join(_said(conversation, "user", "agent", "tool")).lower()
+    return [word for word in _WORD.findall(text) if word not in stopwords()]
+
+
+def weighed_words(words: Iterable[str], rarity: Mapping[str, float]) -> dict[str, float]:
+    """TF-IDF: (1 + ln count) · rarity of each known word, brought to the length `WORDS` (Salton & Buckley 1988)."""
+    counts = sorted(Counter(words).items())
+    found = {word: (1 + math.log(n)) * rarity[word] for word, n in counts if word in rarity}
+    length = math.sqrt(math.fsum(v * v for v in found.values()))
+    return {word: WORDS * value / length for word, value in found.items()}
+
+
+_WORD = re.compile(r"[a-z][a-z0-9-]+")
 
 
 def _user_words(conversation: Conversation) -> int:
@@ -86,7 +114,7 @@ def _weights() -> dict[str, Any]:
 
 
 def triage(
-    conversation: Conversation, encoder: Encoder, *, categories: Categories | None = None, unsure_below: float = 0.45
+    conversation: Conversation, encoder: Encoder, *, categories: Categories | None = None, unsure_below: float = 0.35
 ) -> Triage:
     """Classify a conversation.
 
@@ -118,7 +146,7 @@ def triage(
     elif categories is not None:
         name, probability = categories.classify(opening(conversation), encoder)
     else:
-        name, probability = _shipped(x)
+        name, probability = _shipped(x, words_of(conversation))
     sure = conversation.category is not None or probability >= unsure_below
     return Triage(name if sure else OTHER, probability, low >= 0.5, round(low, 4))
 
@@ -128,9 +156,23 @@ def shipped_categories() -> tuple[str, ...]:
     return tuple(sorted({str(name) for name in _weights()["names"]} - {OTHER}))
 
 
-def _shipped(x: NDArray[np.float32]) -> tuple[str, float]:
+@cache
+def _rarity() -> dict[str, float]:
     w = _weights()
+    return dict(zip(w["words"].tolist(), w["rarity"].tolist(), strict=True))
+
+
+@cache
+def _places() -> dict[str, int]:
+    return {word: n for n, word in enumerate(_rarity())}
+
+
+def _shipped(x: NDArray[np.float32], words: Iterable[str]) -> tuple[str, float]:
+    w, places, weighed = _weights(), _places(), weighed_words(words, _rarity())
     scores = w["category_w"] @ x[:1152] + w["category_b"]
+    if weighed:
+        columns = [places[word] for word in weighed]
+        scores = scores + w["word_w"][:, columns].astype(np.float64) @ np.array(list(weighed.values()))
     p = np.exp(scores - scores.max())
     p /= p.sum()
     best = int(p.argmax())
