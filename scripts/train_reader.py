@@ -38,7 +38,7 @@ from memlab.extraction.features import (
     turn_shares,
 )
 from memlab.extraction.phrases import phrase
-from memlab.extraction.reader import FIELDS, KINDS, LINKED, NAMED, OUTCOMES, RESOLUTIONS
+from memlab.extraction.reader import FIELDS, KINDS, NAMED, OUTCOMES, RESOLUTIONS
 from memlab.extraction.windows import windows_of
 from memlab.models.embeddings import default_encoder
 from memlab.models.minilm import embeddings
@@ -298,11 +298,9 @@ def load(folder: Path, vectors: Cache, *, share: float = 1.0) -> list[Case]:
 def save(reader: Reader, folder: Path) -> None:
     linears = {"clause in": reader.clause[0], "clause out": reader.clause[3], "regard in": reader.regard}
     linears |= {"whole in": reader.whole[0], "whole out": reader.whole[3]}
-    heads = {}
-    for field in LINKED:
-        link = reader.links[field]
-        linears |= {f"{field} told in": link.told, f"{field} name in": link.name}
-        heads[f"{field} place"] = link.place.weight.detach().numpy()[:, 0]
+    link = reader.links["attempt"]
+    linears |= {"attempt told in": link.told, "attempt name in": link.name}
+    heads = {"attempt place": link.place.weight.detach().numpy()[:, 0]}
     for name, linear in linears.items():
         heads[name] = linear.weight.detach().numpy().T.astype(np.float16)
         heads[f"{name} bias"] = linear.bias.detach().numpy().astype(np.float32)

@@ -11,7 +11,7 @@ from scripted import conv
 from memlab.extraction import extract
 from memlab.extraction.clauses import clauses_of
 from memlab.extraction.features import relative_places
-from memlab.extraction.reader import LINKED, read
+from memlab.extraction.reader import read
 from memlab.extraction.triage import WORDS, triage, weighed_words, words_of
 from memlab.models.embeddings import default_encoder
 
@@ -35,9 +35,8 @@ def test_far_turns_share_a_place():
 
 def test_every_clause_shares_itself_out_among_those_that_may_name_it():
     reading = read(conv("c1", 0.0, TALK))
-    for field in LINKED:
-        assert reading.names[field].shape == (len(reading.clauses),) * 2
-        assert np.allclose(reading.names[field].sum(axis=1), 1)
+    assert reading.names.shape == (len(reading.clauses),) * 2
+    assert np.allclose(reading.names.sum(axis=1), 1)
 
 
 def test_a_step_is_quoted_where_it_is_told_and_named_where_it_is_named():
@@ -50,7 +49,7 @@ def test_a_step_is_quoted_where_it_is_told_and_named_where_it_is_named():
 
 def test_a_conversation_without_words_has_nothing_to_name():
     reading = read(conv("c1", 0.0, [("user", "…")]))
-    assert all(len(reading.names[field]) == len(reading.clauses) for field in LINKED)
+    assert len(reading.names) == len(reading.clauses)
 
 
 @pytest.mark.parametrize(

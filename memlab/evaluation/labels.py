@@ -25,15 +25,7 @@ def read_labels(path: str | Path) -> list[dict[str, Any]]:
     InputError
         At the first bad line, with file, line, the field, and what is allowed; or if an issue is labelled twice.
     """
-    seen: dict[tuple[str, int], int] = {}
-    labels = []
-    for number, label in checked_lines(Path(path), check_label):
-        key = (label["conversation"], label["case"])
-        if key in seen:
-            raise InputError(f"{path}:{number}: {key[0]!r} case {key[1]} is labelled on line {seen[key]} already")
-        seen[key] = number
-        labels.append(label)
-    return labels
+    return _labels(Path(path), check_label)
 
 
 def read_labels_without_ids(path: str | Path) -> list[dict[str, Any]]:
@@ -44,7 +36,19 @@ def read_labels_without_ids(path: str | Path) -> list[dict[str, Any]]:
     InputError
         As `read_labels`.
     """
-    return [label for _, label in checked_lines(Path(path), lambda data: check_label(_named(data)))]
+    return _labels(Path(path), lambda data: check_label(_named(data)))
+
+
+def _labels(path: Path, check: Callable[[Mapping[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
+    seen: dict[tuple[str, int], int] = {}
+    labels = []
+    for number, label in checked_lines(path, check):
+        key = (label["conversation"], label["case"])
+        if key in seen:
+            raise InputError(f"{path}:{number}: {key[0]!r} case {key[1]} is labelled on line {seen[key]} already")
+        seen[key] = number
+        labels.append(label)
+    return labels
 
 
 def _named(data: Mapping[str, Any]) -> dict[str, Any]:

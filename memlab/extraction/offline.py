@@ -179,7 +179,7 @@ _WORD = regex.compile(r"\w+")
 
 def _told(reading: Reading) -> NDArray[np.float64]:
     """The probability that a clause (row) tells of a step that another (column) names."""
-    told = reading.fields["attempt"][:, None] * reading.names["attempt"]
+    told = reading.fields["attempt"][:, None] * reading.names
     return np.asarray(np.round(told, 4), np.float64)
 
 

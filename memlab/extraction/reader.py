@@ -33,11 +33,10 @@ from memlab.records import Conversation, Outcome, Resolution, SolutionKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "KINDS", "LINKED", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
+__all__ = ["FIELDS", "KINDS", "NAMED", "OUTCOMES", "RESOLUTIONS", "Reading", "read", "weights_version"]
 
 FIELDS = ("symptom", "cause", "solution", "attempt", "fact", "second")
 NAMED = ("symptom", "cause", "solution", "attempt")
-LINKED = ("attempt",)
 OUTCOMES: tuple[Outcome, ...] = ("worked", "failed", "partial", "unknown")
 RESOLUTIONS: tuple[Resolution, ...] = ("confirmed", "inferred", "unresolved", "abandoned")
 KINDS: tuple[SolutionKind, ...] = ("fix", "workaround")
@@ -54,8 +53,8 @@ class Reading:
         Probability that the clause states this (`second`: that it belongs to the conversation's second issue).
     named : dict of field to array of shape (clauses,)
         Probability that the phrase made of the clause means the same as what people would write for the field.
-    names : dict of field in LINKED to array of shape (clauses, clauses)
-        Should the first clause tell of one: the probability that the phrase made of the second names it; rows sum to 1.
+    names : array of shape (clauses, clauses)
+        Should the first clause tell of a step: the probability that the phrase made of the second names it; rows sum to 1.
     outcomes : array of shape (clauses, 4)
         Probability of each outcome, should the clause be an attempt.
     solved : float
@@ -66,7 +65,7 @@ class Reading:
     clauses: tuple[Clause, ...]
     fields: dict[str, NDArray[np.float64]]
     named: dict[str, NDArray[np.float64]]
-    names: dict[str, NDArray[np.float64]]
+    names: NDArray[np.float64]
     outcomes: NDArray[np.float64]
     solved: float
     resolution: dict[Resolution, float]
@@ -101,18 +100,18 @@ def read(conversation: Conversation) -> Reading:
     if not clauses:
         nothing: NDArray[np.float64] = np.zeros(0)
         none, even = dict.fromkeys(FIELDS, nothing), dict.fromkeys(RESOLUTIONS, 0.25)
-        names = dict.fromkeys(LINKED, np.zeros((0, 0)))
-        return Reading((), none, dict.fromkeys(NAMED, nothing), names, np.zeros((0, 4)), 0.0, even, {"fix": 1.0})
+        unnamed = dict.fromkeys(NAMED, nothing)
+        return Reading((), none, unnamed, np.zeros((0, 0)), np.zeros((0, 4)), 0.0, even, {"fix": 1.0})
     vectors = contextual_vectors(clauses)
     with one_thread():
-        logits, whole, links = _heads(clauses, vectors)
+        logits, whole, link = _heads(clauses, vectors)
     p, named = _sigmoid(logits[:, : len(FIELDS)]), _sigmoid(logits[:, len(FIELDS) :])
     kind, _, solved = _sigmoid(whole[4:7]).tolist()
     return Reading(
         clauses=tuple(clauses),
         fields={f: p[:, k] for k, f in enumerate(FIELDS)},
         named={f: named[:, k] for k, f in enumerate(NAMED)},
-        names={f: _softmax(link) for f, link in links.items()},
+        names=_softmax(link),
         outcomes=_softmax(logits[:, len(FIELDS) + len(NAMED) :]),
         solved=solved,
         resolution=dict(zip(RESOLUTIONS, _softmax(whole[:4]).tolist(), strict=True)),
@@ -122,20 +121,16 @@ def read(conversation: Conversation) -> Reading:
 
 def _heads(
     clauses: list[Clause], vectors: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Logits of the heads over the tuned encoder: of each clause, of the conversation, and of each pair of clauses."""
     x = np.concatenate([vectors, turn_shares(clauses) @ vectors, clause_features(clauses)], axis=1)
     logits = _head("clause", x)
     regard = _softmax(_linear("regard", vectors).T)
     ending = [*(ending_shares(clauses) @ vectors), *(regard @ vectors), ending_features(clauses)]
-    places = relative_places(clauses)
-    links = {}
-    for field in LINKED:
-        of, name = _linear(f"{field} told", x), _linear(f"{field} name", x)
-        named = logits[:, len(FIELDS) + NAMED.index(field)]
-        near = of @ name.T / np.sqrt(of.shape[1])
-        links[field] = np.round(near + _weights()[f"{field} place"][places] + named, 4)
-    return logits, _head("whole", np.concatenate(ending)[None])[0], links
+    told, name = _linear("attempt told", x), _linear("attempt name", x)
+    named, place = logits[:, len(FIELDS) + NAMED.index("attempt")], _weights()["attempt place"]
+    link = told @ name.T / np.sqrt(told.shape[1]) + place[relative_places(clauses)] + named
+    return logits, _head("whole", np.concatenate(ending)[None])[0], np.round(link, 4)
 
 
 def _linear(name: str, x: Any) -> Any:

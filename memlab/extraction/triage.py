@@ -68,8 +68,7 @@ def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.
         The agents' vector is zero where no agent speaks.
     """
     user, agent = ("\n".join(_said(conversation, role)) for role in ("user", "agent"))
-    first = opening(conversation)
-    vectors = encoder.encode([text or " " for text in (in_english(first, first), user, agent)])
+    vectors = encoder.encode([text or " " for text in (in_english(opening(conversation)), user, agent)])
     if not agent.strip():
         vectors[2] = 0
     counts = [
@@ -82,7 +81,7 @@ def triage_features(conversation: Conversation, encoder: Encoder) -> NDArray[np.
 
 
 def _said(conversation: Conversation, *roles: str) -> list[str]:
-    return [in_english(text, text) for t in conversation.turns if t.role in roles for text in [own_words(t.text)]]
+    return [in_english(own_words(t.text)) for t in conversation.turns if t.role in roles]
 
 
 def words_of(conversation: Conversation) -> list[str]:
